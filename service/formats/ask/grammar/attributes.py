@@ -60,6 +60,8 @@ SPEED, SPEED_OF_ALL = "tokens_per_s", "tokens_per_s_of_all"
 """Measured tokens per second, of a number of accelerators that is not said, or of all."""
 UNIQUE_TOKENS = "max_unique_tokens"
 COUNTS = frozenset({SPEED, SPEED_OF_ALL, "response_tokens", "lifetime_inference_tokens", UNIQUE_TOKENS, "batch_tokens"})
+APART = 3
+"""Words between an attribute and a figure behind it from which one right before it is nearer."""
 LENGTHS = frozenset({"batch", "batch_tokens", "seq_len"})
 BATCH_SIZE, BATCH_SEQUENCES = "batch_size", "batch_sequences"
 """A batch without a unit, and one in sequences or samples."""
@@ -113,6 +115,8 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
             choices = choices[:1]
         if len(choices) == 2 and pieces[key].value == EP:  # 3ep 8 H100
             choices = choices[::-1]
+        elif len(choices) == 2 and _is_beside(pieces, key, choices[1]) and pieces[choices[0]].first - pieces[key].last >= APART:
+            choices = choices[::-1]  # 8k context? Data is 15M tokens
         elif len(choices) == 2:
             swapped = _belongs_to_next(pieces, choices[0], keys) or _counts_what_follows(pieces[key], *(pieces[at] for at in choices))
             choices = choices[::-1] if swapped else choices
@@ -127,6 +131,11 @@ def attributes(pieces: Sequence[Piece]) -> Iterator[Slot]:
                     name, note = ("expert", "") if at > key else ("epochs", "ep after a number read as epochs")
                 first -= name == "probability" and first > 0 and pieces[first - 1].kind == "z"  # at least 90% sure
                 yield Slot(name, value, pieces[first].first, pieces[last].last, note)
+
+
+def _is_beside(pieces: Sequence[Piece], key: int, at: int) -> bool:
+    """Whether a figure stands right before an attribute, with nothing between them."""
+    return pieces[at].last == pieces[key].first
 
 
 def yearly_share(pieces: Sequence[Piece]) -> Iterator[Slot]:

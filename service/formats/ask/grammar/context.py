@@ -53,7 +53,7 @@ from service.formats.ask.grammar.money.price_nouns import with_prices_to, withou
 from service.formats.ask.grammar.money.prices_of_others import with_prices_of_others
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
-from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity
+from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity, without_free_times
 from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
 from service.formats.ask.grammar.money.unsigned_sums import (
@@ -266,6 +266,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_parts_of_sums,
     with_wider_places,
     without_defaults,
+    without_free_times,
     with_ranked_offers,
     without_every,
     without_faster,

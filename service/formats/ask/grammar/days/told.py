@@ -65,7 +65,9 @@ def without_told(sentence: Sentence, pieces: Pieces, today: date) -> tuple[list[
     told = [span for span in _clauses(sentence, pieces) if _is_told(sentence, pieces[span[0] : span[1]], today)]
     kept = [piece for at, piece in enumerate(pieces) if not any(begin <= at < end for begin, end in told)]
     gone = [piece for begin, end in told for piece in pieces[begin:end]]
-    if not told or not _is_complete(kept, gone) or any(piece.kind == "G" for piece in pieces):
+    programs = [piece for piece in pieces if piece.kind == "G"]
+    of_program = bool(programs) and all(piece in kept for piece in programs) and any(piece.kind == "I" for piece in kept)
+    if not told or not (of_program if programs else _is_complete(kept, gone)):
         return list(pieces), []
     kept, of_now = _without_now(sentence, kept, {pieces[end].first for _, end in told if end < len(pieces)})
     parts = (sentence.part(pieces[begin].first, pieces[_end(sentence, pieces, begin, end) - 1].last) for begin, end in told)

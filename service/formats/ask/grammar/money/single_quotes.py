@@ -26,6 +26,9 @@ AVAILABLE, MOST_BEFORE_AVAILABLE = "available", 6
 """A price is available at most so many tokens behind its word, and accelerators where no such word is said."""
 EXPIRES, LAST_DAY = "expires", "ε"
 """The slot of the last day of a quote, and the kind of its piece."""
+QUOTING = "mH§S"
+"""Kinds of pieces of a quote: its price, its hour, its term."""
+FREE_TIME = "a quote has one price of an hour: what is it over the whole term?"
 FUNDS = frozenset({"credits", "credit", "grant", "grants", "budget", "funding", "funds", "vouchers", "voucher", "money"})
 """What is spent, and may be until a day."""
 MOST_BEFORE_FUNDS = 12
@@ -80,6 +83,17 @@ def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         last_day = Piece(LAST_DAY, day.value.last, first, day.last)
         found = [last_day if piece is day else piece for piece in found if not first <= piece.first < day.first]
     return found, doubts
+
+
+def without_free_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without a time that costs nothing, which no quote has: 3 months free on a 15 month deal."""
+    texts = [token.text for token in sentence.tokens]
+    quoted = any(piece.kind in QUOTING for piece in pieces)
+    times = [piece for piece in pieces if piece.kind == "U" and quoted]
+    free = [piece for piece in times if texts[piece.last : piece.last + 1] == ["free"] and texts[piece.last + 1 : piece.last + 2] != ["of"]]
+    words = {piece.last for piece in free}
+    doubts = [Doubt(sentence.part(piece.first, piece.last + 1), (), FREE_TIME) for piece in free]
+    return [piece for piece in pieces if piece not in free and piece.first not in words], doubts
 
 
 def _are_funds(before: Sequence[str]) -> bool:
