@@ -18,15 +18,15 @@ DAYS_IN_WORDS = {
         1,
     )
 } | {"thirtieth": 30}
-AFTER_DAYS = frozenset({"on", "with", "at", "for", "and", "if", "we", "using", "please"})
+AFTER_DAYS = frozenset({"on", "with", "at", "for", "if", "we", "using", "please"})
 """Words behind the number of a day alone: by the 15th on 64 H100."""
 TENS = {"twenty": 20, "thirty": 30}
 
 
 def read_edge(words: Sequence[str]) -> tuple[int, str] | None:
     """`end of`, `start of the`, `mid`: how many words, and which part of the period."""
-    days = {("last", "day", "of"): "end", ("first", "day", "of"): "start", ("final", "day", "of"): "end"}
-    if (whole := days.get(tuple(words[:3]))) is not None:
+    days = {"last day of": "end", "first day of": "start", "final day of": "end"}
+    if (whole := days.get(" ".join(words[:3]))) is not None:
         return 3 + (words[3:4] == ["the"]), whole
     parts = {"end": "end", "beginning": "start", "start": "start", "mid": "mid", "middle": "mid", "close": "end", EARLY: EARLY, LATE: LATE}
     at = int(words[0] == "the" and len(words) > 1)

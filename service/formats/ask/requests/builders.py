@@ -10,6 +10,7 @@ from fractions import Fraction
 from service.domain.ask import Kind
 from service.formats.ask.grammar.asking.intents import AFFORDED, GRID, LEVERS, MONEY, asks_figure
 from service.formats.ask.grammar.days.times import SHORT
+from service.formats.ask.grammar.keyed import PER_NODE
 from service.formats.ask.grammar.machines.nodes import UNCLEAR
 from service.formats.ask.grammar.machines.priced_machines import pairs_of
 from service.formats.ask.grammar.money.quoted import QUOTED_BY
@@ -29,7 +30,6 @@ from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_re
 from service.formats.ask.requests.sections import (
     HOURS_PER_DAY,
     MOST_BESIDE_NODES_USD,
-    PER_NODE,
     accelerator_counts,
     accelerator_names,
     check_future,
@@ -150,9 +150,10 @@ def _machines(draft: Draft) -> Request:
 
 def _spans_as_limits(draft: Draft, *, bare_only: bool = False) -> None:
     """Times as limits of the run; the term of a contract is none, a bare one of some hours is of something else, and is asked back."""
-    for slot in [slot for slot in draft.slots.all if slot.name == "span" and slot.note == OF_CONTRACT]:
-        draft.note("price.pricing", f"{float(slot.value.value):g} {slot.value.unit}", OF_CONTRACT)
-        draft.slots.all = tuple(other for other in draft.slots.all if other is not slot)
+    terms = [slot for slot in draft.slots.all if slot.name == "span" and slot.note == OF_CONTRACT]
+    for slot in terms:
+        draft.note("price.pricing", slot.value, OF_CONTRACT)
+    draft.slots.all = tuple(slot for slot in draft.slots.all if slot not in terms)
     short = [
         slot
         for slot in draft.slots.all

@@ -265,10 +265,14 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
     several = len(quotes) > 1 and not all(quote["pricing"] == quotes[0]["pricing"] != "reserved" for quote in quotes)
-    yield ", ".join(_quote_text(quote, with_pricing=bool(terms) or several, with_term=several) for quote in quotes)
+    shorter = [quote for quote in quotes if len(quotes) == 1 and quote.get("term_months", 0) not in (0, demand.get("years", 0) * 12)]
+    yield ", ".join(_quote_text(quote, with_pricing=bool(terms) or several, with_term=several) for quote in quotes if quote not in shorter)
+    yield from (f"{_quote_text(quote, with_pricing=False, with_term=False)} for {quote['term_months']} months" for quote in shorter)
     alone = quotes if not terms and not several else ()
     yield from (f"{percent_text(quote['upfront_share'])} upfront" for quote in alone if "upfront_share" in quote)
-    yield _join(dict.fromkeys(quote["pricing"] for quote in alone), lambda pricing: PRICING_WORDS.get(pricing, pricing))
+    yield _join(
+        dict.fromkeys(quote["pricing"] for quote in alone if quote not in shorter), lambda pricing: PRICING_WORDS.get(pricing, pricing)
+    )
     yield from (f"valid until {quote['expires']}" for quote in alone if "expires" in quote)
     yield _join(rent.get("providers"))
     yield _join(rent.get("regions"))

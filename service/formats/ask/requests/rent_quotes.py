@@ -61,7 +61,8 @@ def with_terms_of_quotes(draft: Draft) -> None:
     if len(lengths) != 2 or len(prices) != 1 or draft.slots.has(QUOTE_TERM):
         return
     price = prices[0]
-    term = next((slot for slot in spans if slot.first >= price.last and slot.value.years == lengths[0]), None)
+    behind = (slot for slot in spans if slot.first >= price.last)
+    term = next((slot for slot in behind if isinstance(slot.value, Duration) and slot.value.years == lengths[0]), None)
     between = [slot for slot in draft.slots.all if term is not None and price.last <= slot.first < term.first]
     if term is None or term.first - price.last > MOST_BEFORE_TERM or any(slot.name not in OF_PRICE for slot in between):
         return

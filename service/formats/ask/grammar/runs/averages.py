@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from service.formats.ask.grammar.clauses import STOPS
 from service.formats.ask.grammar.quantities import MOST_SAMPLE_TOKENS
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
@@ -16,7 +17,7 @@ OF_EACH = frozenset("Eδ")
 NOUNS, MOST_NOUNS = "?K§s", 3
 """Kinds of pieces that a noun of what samples are may be read as, and how many of them: 85k chat transcripts."""
 LEAST_ITEMS = 100
-BEFORE_LENGTH = frozenset({",", "t", "o", "v"})
+BEFORE_LENGTH = f",tov{FILLER}"
 LENGTHS = frozenset({"length", "lengths", "long", "size", "averaging"})
 SAME_WORD = 4
 """Letters by which a noun is told again: 2,000 tokens per transcript."""
@@ -24,50 +25,41 @@ SAME_WORD = 4
 
 def with_items(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with an unknown noun between a number and a length of each as that of samples: 85k chat transcripts, avg 1,100 tokens."""
-    found = list(pieces)
     for at, number in enumerate(pieces):
         if number.kind != "n" or not isinstance(number.value, Figure) or number.value.value < LEAST_ITEMS:
             continue
-        end = at + 1
-        while (
-            end < len(pieces)
-            and (pieces[end].kind in NOUNS or (pieces[end].kind == FILLER and pieces[end].value == ""))
-            and end <= at + 2 * MOST_NOUNS
-        ):
-            end += 1
+        end = _after(sentence, pieces, at + 1, NOUNS, frozenset())
+        first = _after(sentence, pieces, end, BEFORE_LENGTH, LENGTHS)
         nouns = [piece for piece in pieces[at + 1 : end] if piece.kind in NOUNS]
-        first = end
-        while first < len(pieces) and _leads_to_length(sentence, pieces[first]):
-            first += 1
-        length, unit = [*pieces[first : first + 2], number, number][:2]
-        if (
-            not nouns
-            or len(nouns) > MOST_NOUNS
-            or all(piece.kind != UNKNOWN for piece in nouns)
-            or unit.kind != "T"
-            or not _is_shorter(length, number)
-        ):
+        named = 0 < len(nouns) <= MOST_NOUNS and any(piece.kind == UNKNOWN for piece in nouns)
+        if not named or [piece.kind for piece in pieces[first : first + 2]] != ["n", "T"] or not _is_shorter(pieces[first], number):
             continue
+        unit = pieces[first + 1]
         behind = _end_of_each(sentence, pieces, first + 2, nouns)
         averaged = any(piece.kind == FILLER and piece.value == AVERAGE for piece in pieces[at + 1 : first + 3])
         if not behind and not averaged:
             continue
-        samples = Piece("s", "samples", nouns[0].first, nouns[-1].last)
-        each = [Piece("E", "each", unit.last, max(behind, unit.last))]
+        samples, each = Piece("s", "samples", nouns[0].first, nouns[-1].last), Piece("E", "each", unit.last, max(behind, unit.last))
         between = [piece for piece in pieces[end:first] if piece.kind == "," or (piece.kind == FILLER and piece.value != AVERAGE)]
-        rest = [piece for piece in pieces[first + 2 :] if piece.first >= max(behind, unit.last)]
-        return [*pieces[: at + 1], samples, *between, length, unit, *each, *rest], []
-    return found, []
+        rest = [piece for piece in pieces[first + 2 :] if piece.first >= each.last]
+        return [*pieces[: at + 1], samples, *between, pieces[first], unit, each, *rest], []
+    return list(pieces), []
 
 
-def _leads_to_length(sentence: Sentence, piece: Piece) -> bool:
-    return piece.kind in (FILLER, *BEFORE_LENGTH) or sentence.words(piece) in LENGTHS
+def _after(sentence: Sentence, pieces: Sequence[Piece], at: int, kinds: str, words: frozenset[str]) -> int:
+    """The piece after those of some kinds or words, and fillers, in the same sentence."""
+    while at < len(pieces) and (pieces[at].kind in kinds or pieces[at].kind == FILLER or sentence.words(pieces[at]) in words):
+        if sentence.words(pieces[at]) in STOPS or (pieces[at].value == AVERAGE and FILLER not in kinds):
+            return at
+        at += 1
+    return at
 
 
 def _is_shorter(length: Piece, number: Piece) -> bool:
     """Whether a number of tokens may be that of one of so many samples."""
-    fits = isinstance(length.value, Figure) and isinstance(number.value, Figure) and length.kind == "n" and length is not number
-    return fits and length.value.value <= min(MOST_SAMPLE_TOKENS, number.value.value)
+    if not isinstance(length.value, Figure) or not isinstance(number.value, Figure):
+        return False
+    return length.value.value <= MOST_SAMPLE_TOKENS and length.value.value <= number.value.value
 
 
 def _end_of_each(sentence: Sentence, pieces: Sequence[Piece], at: int, nouns: Sequence[Piece]) -> int:
