@@ -51,17 +51,20 @@ from service.formats.ask.grammar.money.paying_off import with_commitment_asked
 from service.formats.ask.grammar.money.people import with_crews, with_people
 from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change, without_rates_of_others
 from service.formats.ask.grammar.money.prices_of_others import with_prices_of_others
+from service.formats.ask.grammar.money.purposes import without_other_purposes
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
 from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity, without_free_times
 from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
+from service.formats.ask.grammar.money.thresholds import without_thresholds
 from service.formats.ask.grammar.money.unsigned_sums import (
     with_afforded,
     with_bought,
     with_costs,
     with_hours_bought,
     with_rates,
+    with_totals,
 )
 from service.formats.ask.grammar.money.upfront import with_upfront
 from service.formats.ask.grammar.nouns_apart import with_nouns_apart
@@ -292,6 +295,8 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_fiscal_years,
     with_depreciation,
     with_upfront,
+    without_thresholds,
+    without_other_purposes,
     without_purchase,
     with_held_times,
     with_used_parts,
@@ -340,6 +345,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_prices_of_one,
     with_changed_rates,
     with_costs,
+    with_totals,
     with_overruns,
     with_rates,
     with_bare_number,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.clauses import is_cents
 from service.formats.ask.grammar.money.price_nouns import is_of_accelerators
 from service.formats.ask.grammar.quantities import LEAST_PER_HOUR_USD, MOST_PER_HOUR_USD
@@ -17,6 +18,12 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 COSTING = frozenset({"cost", "costs", "costing", "spend", "spends", "spending", "pay", "paying"})
 EXCESS = frozenset({"more than", "above", "over", "greater than", ">", "beyond"})
+COSTS = (["cost"], ["costs"], ["costing"])
+OF_COST = (["cost", "of"], ["price", "of"], ["bill", "of"])
+TELLING = (["that's"], ["thats"], ["totals"], ["totalling"], ["totaling"])
+TOTALS = frozenset({"that'll", "it'll", "that", "it", "total", "cost", "bill", "comes", "come", "amounts", "adds", "up"})
+"""Words before `be` and `to` and a sum of all: that'll be 3 million, it comes to 3 million."""
+RUNS = frozenset({"training", "run", "pretraining", "compute", "all", "everything"})
 APPROVING = frozenset({"approve"})
 SUMS = (10**3, 10**6)
 """Scales of sums."""
@@ -39,40 +46,10 @@ ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", 
 CHANGING = frozenset(
     (
         *("to", "drop", "drops", "dropped", "dropping", "fall", "falls", "fell", "falling", "go", "goes", "went", "come", "comes", "down"),
-        *(
-            "rise",
-            "rises",
-            "rose",
-            "up",
-            "move",
-            "moves",
-            "be",
-            "becomes",
-            "become",
-            "are",
-            "was",
-            "were",
-            "gets",
-            "get",
-            "decline",
-            "declines",
-        ),
-        *(
-            "increase",
-            "increases",
-            "decrease",
-            "decreases",
-            "changes",
-            "change",
-            "hits",
-            "hit",
-            "climbs",
-            "climb",
-            "would",
-            "will",
-            "=",
-            "s",
-        ),
+        *("rise", "rises", "rose", "up", "move", "moves", "be", "becomes", "become", "are", "was", "were", "gets", "get"),
+        *("decline", "declines"),
+        *("increase", "increases", "decrease", "decreases", "changes", "change", "hits", "hit", "climbs", "climb", "would", "will"),
+        *("=", "s"),
     )
 )
 """Words between a price and what it comes to."""
@@ -135,6 +112,32 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
                 found[at] = replace(piece, kind=FILLER)
                 found[figure] = in_dollars(pieces[figure])
     return found, []
+
+
+def with_totals(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """Does it cost about 3 million, that'll be 3 million, 3 million for training: the one sum of a run that is said besides, in dollars."""
+    sums = [piece for at, piece in enumerate(pieces) if _is_total(sentence, pieces, at)]
+    if len(sums) != 1 or is_bought(pieces) or any(piece.kind == "m" and not _is_price(piece) for piece in pieces):
+        return list(pieces), []
+    note = Doubt(sentence.part(sums[0].first, sums[0].last), (), READ_AS_DOLLARS, blocking=False)
+    return [in_dollars(piece) if piece is sums[0] else piece for piece in pieces], [note]
+
+
+def _is_total(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    piece, texts = pieces[at], [token.text for token in sentence.tokens]
+    after = pieces[at + 1].kind if at + 1 < len(pieces) else ""
+    if not is_sum(piece) or (after and after in COUNTED | {"K"}):
+        return False
+    before = texts[: piece.first]
+    while before and before[-1] in ROUGHLY | {"some", "~", "a"}:
+        before.pop()
+    others = [other for other in pieces if other is not piece and is_trained(other)]
+    sized = len(others) > 1 or any(other.kind in "MB" for other in others)
+    told = before[-1:] in TELLING or (before[-1:] in (["be"], ["to"]) and TOTALS.intersection(before[-3:-1])) or before[-2:] in OF_COST
+    tuned = any(other.kind == "Y" for other in pieces)
+    of_run = texts[piece.last : piece.last + 1] == ["for"] and RUNS.intersection(texts[piece.last + 1 : piece.last + 3]) and not tuned
+    spelt = any(text.startswith("mil") for text in texts[piece.first : piece.last])
+    return sized and (before[-1:] in COSTS or (len(others) > 1 and bool(told)) or bool(of_run and spelt))
 
 
 def with_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
