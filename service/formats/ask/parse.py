@@ -17,7 +17,7 @@ from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.context import settle_context
 from service.formats.ask.grammar.days.arrivals import with_arrivals
 from service.formats.ask.grammar.days.of_others import ends_after_start
-from service.formats.ask.grammar.days.past import changed_prices, past_days, without_papers, words_of_status
+from service.formats.ask.grammar.days.past import changed_prices, of_past, past_days, without_papers, words_of_status
 from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
 from service.formats.ask.grammar.days.told import without_told
 from service.formats.ask.grammar.denials import marketplaces
@@ -35,6 +35,7 @@ from service.formats.ask.grammar.money.currencies import in_dollars
 from service.formats.ask.grammar.money.quoted import OF_QUOTES, of_quotes
 from service.formats.ask.grammar.money.rates import network_doubts
 from service.formats.ask.grammar.money.reservations import HELD_FOR, RESERVED_FOR, TERMS, held_for, several_terms, terms_beside
+from service.formats.ask.grammar.money.single_quotes import EXPIRES
 from service.formats.ask.grammar.programs import named_as_models, read_program, runs_of_programs, with_program
 from service.formats.ask.grammar.quantities import HELD, LEAST_CAPEX_USD
 from service.formats.ask.grammar.ranges import Range, both_ends, join_ranges
@@ -59,7 +60,6 @@ from service.formats.ask.requests.echo import echo
 MOST_OF_PERIOD = timedelta(days=184)
 """The longest period that has a name and no year: half a year."""
 OF_RUNS = frozenset({"estimate", "compare", "chance", "optimal", "buy_or_rent"})
-OVER = frozenset({"last", "previous", "yesterday"})
 MACHINES = frozenset({"node", "nodes", "server", "servers", "box", "boxes", "machines", "instances", "dgx", "hgx"})
 
 
@@ -155,7 +155,7 @@ def _request(
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in terms_beside(said.all))
     elif kind in OF_RUNS:
-        said.all = tuple(_of_past(sentence, slot, draft.today) for slot in said.all)
+        said.all = tuple(of_past(sentence, slot, draft.today) for slot in said.all)
     found, of_markets = marketplaces.settle(said.all, kind)
     said.all, draft.notes = tuple(found), [*draft.notes, *of_markets]
     draft.doubts += group_doubts(sentence, said.all, kind)
@@ -343,18 +343,12 @@ def _single_ones(tokens: Sequence[Token], slots: list[Slot]) -> list[Slot]:
 
 def _dated(slot: Slot, today: date) -> Slot:
     """The slot with a day in place of a time from today on."""
-    if slot.name in ("start", "deadline") and isinstance(slot.value, Duration):
+    if slot.name in ("start", "deadline", EXPIRES) and isinstance(slot.value, Duration):
         return replace(slot, value=slot.value.after(today))
     day = slot.value if slot.name == "start" and slot.repeats == "year" and not slot.others else None
     if isinstance(day, date) and day < today <= day + MOST_OF_PERIOD:
         return replace(slot, value=today, note="from today: it has begun")
     return slot
-
-
-def _of_past(sentence: Sentence, slot: Slot, today: date) -> Slot:
-    """A time that is over as no time of the run: quoted last week; a day of a year that is over may be a slip."""
-    over = slot.name == "date" and isinstance(slot.value, date) and slot.value < today and sentence.tokens[slot.first].text in OVER
-    return replace(slot, name="passed") if over else slot
 
 
 def _without_year(sentence: Sentence, slot: Slot) -> Slot:

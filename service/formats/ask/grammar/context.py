@@ -13,9 +13,21 @@ from service.formats.ask.grammar.clauses import STOPS, clauses, is_count
 from service.formats.ask.grammar.days.asked_times import with_asked_times
 from service.formats.ask.grammar.days.fiscal import with_fiscal_years
 from service.formats.ask.grammar.days.made_days import with_made_days
-from service.formats.ask.grammar.days.of_others import with_peoples_times, with_runways, with_weekends
+from service.formats.ask.grammar.days.of_others import (
+    with_events,
+    with_peoples_times,
+    with_runways,
+    with_weekends,
+    without_answers_due,
+)
 from service.formats.ask.grammar.days.recurring import with_recurring
-from service.formats.ask.grammar.days.starts import with_latest_starts, with_starts_of_others, without_senders
+from service.formats.ask.grammar.days.starts import (
+    with_latest_starts,
+    with_starts_of_others,
+    without_events,
+    without_meetings,
+    without_senders,
+)
 from service.formats.ask.grammar.denials.corrections import with_changes, with_corrections, without_defaults
 from service.formats.ask.grammar.denials.left_open import (
     WAIVED,
@@ -301,10 +313,14 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_held_times,
     with_used_parts,
     with_asked_times,
+    without_answers_due,
+    with_events,
     without_days_of_change,
     without_rates_of_others,
     with_prices_to,
     with_latest_starts,
+    without_meetings,
+    without_events,
     with_starts_of_others,
     without_senders,
     with_made_days,

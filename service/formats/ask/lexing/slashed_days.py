@@ -10,7 +10,8 @@ from service.formats.ask.lexing.tokens import Token
 
 BEFORE_DAYS = frozenset(
     (
-        *("by", "before", "until", "till", "til", "from", "after", "since", "due", "deadline", "ddl", "to"),
+        *("by", "before", "until", "till", "til", "from", "after", "since", "due", "deadline", "ddl", "to", "thru", "through"),
+        *("expires", "expire", "expiring", "lapses", "ends"),
         *("start", "starting", "starts", "begin"),
     )
 )

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 from service.domain.ask import Kind
 from service.formats.ask.grammar.asking.figures_asked import ASKED, asked_figures
 from service.formats.ask.grammar.asking.intents import AFFORDED, LEVERS
-from service.formats.ask.grammar.asking.questions import OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
+from service.formats.ask.grammar.asking.questions import NAMED, OTHER_UNITS, PASSED, QUESTIONS, TOKENS_ASKED
 from service.formats.ask.grammar.asking.unused_settings import NO_COST, unused_setting
 from service.formats.ask.grammar.attributes import CONTINGENCY, HYPERPARAMETER, SPEED
 from service.formats.ask.grammar.clauses import triples
@@ -21,7 +21,6 @@ from service.formats.ask.grammar.machines.priced_machines import OF_ALL as OF_AL
 from service.formats.ask.grammar.machines.priced_machines import OF_MACHINE, pairs_of
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
 from service.formats.ask.grammar.money.rates import BYSTANDERS, COLOCATION, EACH, OF_ALL
-from service.formats.ask.grammar.money.single_quotes import EXPIRES, VALIDITY
 from service.formats.ask.grammar.slots import Doubt, Slot, Slots
 from service.formats.ask.lexing.names import MOST_CANDIDATES, Doubtful
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
@@ -186,7 +185,7 @@ def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slo
     """Limits of what is read as a number: under 30% MFU."""
     spans = [(slot.first, slot.last, slot.name) for slot in slots]
     for before, after in pairwise(said):
-        apart = {token.text for token in sentence.tokens[before.last : after.first]} & {"?", ".", ";"}
+        apart = {token.text for token in sentence.tokens[before.last : after.first]} & {"?", ".", ";", "i", "we"}
         if before.kind not in LIMITS or after.kind not in "nmpU" or apart:
             continue
         names = {name for first, last, name in spans if first <= after.first and after.last <= last}
@@ -288,10 +287,8 @@ def unused_doubts(sentence: Sentence, said: Slots, kind: Kind) -> Iterator[Doubt
         text = sentence.part(slot.first, slot.last)
         if slot.name in ("rent", "require_available") or is_now(text, kind):
             continue
-        if slot.name == EXPIRES:
-            yield Doubt(text, (), VALIDITY, blocking=False)
-        elif slot.name == "paper_due":
-            yield Doubt(text, (), "read as no time of the run", blocking=False)
+        if slot.name in NAMED:
+            yield Doubt(text, (), NAMED[slot.name], blocking=False)
         elif kind == "status" and slot.name in ("method", "tuning"):
             yield Doubt(text, (), "a status is of the program, whatever it trains", blocking=False)
         elif slot.name == "year" or (kind == "price" and slot.name == "start"):

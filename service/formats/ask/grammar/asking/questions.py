@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from service.domain.ask import Kind
+from service.formats.ask.grammar.days.times import SIDE_TIME
+from service.formats.ask.grammar.money.single_quotes import EXPIRES, VALIDITY
 
 QUESTIONS: Mapping[str, str] = {
     "k": "which accelerators of this vendor?",
@@ -33,3 +35,10 @@ PASSED: Mapping[Kind, str] = {
 }
 """What is said of a time that is over (since May), where it is no time of a run."""
 TOKENS_ASKED = "tokens of a stated model follow from a budget: say dollars, GPU-hours, days or FLOPs ($1M on 256 H100), or state the tokens"
+NAMED: Mapping[str, str] = {
+    EXPIRES: VALIDITY,
+    SIDE_TIME: "the time of work beside the run, and none of it",
+    "paper_due": "read as no time of the run",
+    "cost_of_capital": "the cost of capital is one of buying, and changes no cost of a run or price",
+}
+"""What is said of slots that no request of a run has, by their name."""

@@ -1,4 +1,4 @@
-"""Times of something else than the run, or of the run by another name: engineers for 3 months, runway, by quarter end, over a weekend."""
+"""Times of something else than the run, or of the run by another name: engineers for 3 months, before prices rise, over a weekend."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.asking.questions import OTHER_UNITS
+from service.formats.ask.grammar.clauses import PAUSES
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
@@ -34,6 +35,32 @@ PERIODS = {"month": 1, "quarter": 3, "year": 12}
 """Months of a period, by the word for it."""
 UNNAMED = frozenset({"by", "before", "the", "of", "end", "at", "-", "in", "until", "done", "due", "finish", "finished", "ready", *PERIODS})
 """Words of a period's end without a word that says of which one."""
+BEFORE, MOST_BETWEEN = "w", 6
+HAPPENING = frozenset(
+    (
+        *("start", "starts", "begin", "begins", "end", "ends", "expires", "expire", "lapses", "closes", "opens", "meets", "launches"),
+        *("rise", "rises", "fall", "falls", "drop", "drops", "increase", "increases", "change", "changes", "go", "goes", "went", "double"),
+        *("jump", "jumps", "climb", "climbs", "out", "moves", "leaves", "comes", "arrives", "kicks"),
+    )
+)
+"""What happens on a day before which a run is done."""
+DECIDING = frozenset(
+    (
+        *("decide", "decision", "sign", "signed", "lock", "commit", "buy", "reserve", "book", "order", "act", "pay", "know", "answer"),
+        *("hear", "ask", "reply", "secure", "negotiate", "approve", "approval", "renew", "purchase", "quote"),
+    )
+)
+"""What is done before such a day that is no run."""
+OURS = frozenset({"i", "we", "run", "training", "pretraining", "job"})
+ANSWERS = frozenset(
+    {"sign", "signed", "decide", "decision", "answer", "reply", "respond", "know", "hear", "approval", "signature", "feedback"}
+)
+"""What is due by a day in words behind it, and is no run: if we sign by 15 December."""
+BY, MOST_BEHIND = "bwui", 2
+WITHIN_EVENTS = frozenset({FILLER, UNKNOWN, *"IKacoitSrη§"})
+"""Kinds of pieces of what happens."""
+EVENT = "done before then: what else is said of that day changes nothing"
+OF_DECISION = "a day of something else, and no time of the run"
 OF_START = "the end of the {} in which it starts"
 
 
@@ -114,6 +141,39 @@ def with_weekends(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
         note = Doubt(sentence.part(begin, piece.last), (), f"read as {int(time.value)} days", blocking=False)
         return sorted([*others, Piece("U", time, begin, piece.last)], key=lambda each: each.first), [note]
     return list(pieces), []
+
+
+def without_answers_due(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without the day by which something is decided: if we sign by 15 December, I need to know by Friday."""
+    texts = [token.text for token in sentence.tokens]
+    found, doubts = list(pieces), []
+    for by, day in pairwise(pieces):
+        if by.kind in BY and day.kind == "D" and ANSWERS.intersection(texts[max(by.first - MOST_BEHIND, 0) : by.first]):
+            found = [replace(piece, kind=FILLER, value="") if piece in (by, day) else piece for piece in found]
+            doubts.append(Doubt(sentence.part(by.first, day.last), (), OF_DECISION, blocking=False))
+    return found, doubts
+
+
+def with_events(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with what happens on a day before which the run is done as that day: done before prices rise in June. Where something is
+    to be decided before, it is no time of the run."""
+    found, doubts = list(pieces), []
+    for at, before in enumerate(pieces):
+        day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in WITHIN_EVENTS), at)
+        between = [token.text for token in sentence.tokens[before.last : pieces[day].first]] if before.kind == BEFORE else []
+        ours = OURS.intersection(between)
+        if pieces[day].kind != "D" or len(between) > MOST_BETWEEN or ours or not HAPPENING.intersection(between):
+            continue
+        decided = DECIDING.intersection(token.text for token in sentence.tokens[_clause(sentence, before.first) : before.first])
+        gone = pieces[at if decided else at + 1 : day + bool(decided)]
+        found = [replace(piece, kind=FILLER, value="") if piece in gone else piece for piece in found]
+        doubts.append(Doubt(sentence.part(before.first, pieces[day].last), (), OF_DECISION if decided else EVENT, blocking=False))
+    return found, doubts
+
+
+def _clause(sentence: Sentence, at: int) -> int:
+    """The first token of the part of a clause before a token."""
+    return max((here + 1 for here in range(at) if sentence.tokens[here].text in PAUSES), default=0)
 
 
 def _is_long(piece: Piece) -> bool:

@@ -80,6 +80,12 @@ CHANGED = frozenset(
 GOING = frozenset({"gone", "going", "come", "came", "went", "moved"})
 """What they did where a direction follows: gone down, but the going rate."""
 DIRECTIONS = frozenset({"down", "up", "higher", "lower"})
+DAYS = frozenset({"date", "deadline", "start"})
+OVER = frozenset({"last", "previous", "yesterday"})
+BOUGHT = frozenset({"paid", "bought", "purchased", "acquired", "installed", "procured", "racked"})
+"""What was done with accelerators on a day that is over."""
+MOST_BEHIND = 8
+"""Words between that and the day."""
 
 
 def changed_prices(sentence: Sentence, kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:
@@ -94,6 +100,17 @@ def changed_prices(sentence: Sentence, kind: Kind, doubts: Sequence[Doubt]) -> l
     follows = texts[moved + 1 : moved + 2] != [] and texts[moved + 1] in DIRECTIONS
     text = sentence.part(moved, moved + 1 + follows)
     return [Doubt(text, (), PAST), *(doubt for doubt in doubts if doubt.text != text)]
+
+
+def of_past(sentence: Sentence, slot: Slot, today: date) -> Slot:
+    """A time that is over as no time of the run: quoted last week, paid 30k each in 2025; a day of a year that is over may be a slip."""
+    if slot.name not in DAYS or not isinstance(slot.value, date) or (slot.begins or slot.value) >= today:
+        return slot
+    texts = [token.text for token in sentence.tokens]
+    begin = max((at + 1 for at in range(slot.first) if texts[at] in PAUSES), default=0)
+    bought = bool(BOUGHT.intersection(texts[max(begin, slot.first - MOST_BEHIND) : slot.first]))
+    over = slot.value < today and slot.name == "date" and texts[slot.first] in OVER
+    return replace(slot, name="passed") if over or bought else slot
 
 
 def words_of_status(kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:

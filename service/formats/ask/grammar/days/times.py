@@ -15,10 +15,29 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 DAY = timedelta(days=1)
+SIDE_TIME = "side_time"
+"""The time of work beside the run."""
 SHORT = "short_span"
 """A bare time that is too short for a run."""
 LASTING = frozenset({"takes", "take", "took", "lasts", "last", "is", "are", "of", "=", ":"})
 """Words between a thing and how long it takes."""
+MODIFIERS = frozenset({"data", "dataset", "corpus", "the", "our", "some", "model", "extra"})
+ACTIVITIES = frozenset(
+    (
+        *("prep", "preparation", "preprocessing", "setup", "cleaning", "cleanup", "curation", "collection", "labeling", "labelling"),
+        *("annotation", "filtering", "tokenization", "tokenisation", "dedup", "deduplication", "testing", "debugging", "integration"),
+        *("evaluation", "eval", "evals", "validation", "benchmarking", "analysis", "review", "reviews", "planning", "procurement"),
+        *("onboarding", "hiring", "approval", "approvals", "paperwork", "negotiation", "negotiations", "buffer", "slack", "deployment"),
+    )
+)
+"""What time is spent on before a run or after it."""
+PREPARING = frozenset(
+    (
+        *("prepare", "clean", "label", "annotate", "collect", "curate", "filter", "tokenize", "tokenise", "test", "debug", "evaluate"),
+        *("review", "negotiate", "procure", "hire", "onboard", "approve", "validate", "benchmark"),
+    )
+)
+WILL = frozenset({"will", "would", "should", "may", "might", "needs", "another", "about", "around", "roughly", "also"})
 HAVING = frozenset({"have", "has", "had", "got", "ve", "free", "available", "access", "borrow", "borrowed", "granted", "allocated"})
 """Words of accelerators that are there for a time."""
 OF_ITS_OWN = frozenset({UNKNOWN, "K", "W"})
@@ -169,17 +188,39 @@ def span(pieces: Pieces) -> Iterator[Slot]:
 
 def of_nouns(sentence: Sentence, slots: Sequence[Slot], left: Pieces) -> list[Slot]:
     """The slots with a bare time as none of the run where a word right behind it says of what it is, or before it what takes so long: 3
-    days onboarding, two weeks of delay, slips two months, an eval takes 45 minutes."""
+    days onboarding, two weeks of delay, 2 weeks for data prep, slips two months, an eval takes 45 minutes."""
+    texts = [*(token.text for token in sentence.tokens), ""]
     nouns = {piece.first for piece in left if piece.kind in (UNKNOWN, "K")}
     verbs = {piece.last for piece in left if piece.kind in OF_ITS_OWN}
-    verbs |= {piece.last + 1 for piece in left if piece.kind in (UNKNOWN, "K") and _lasts(sentence, piece.last)}
-    nouns |= {piece.first - 1 for piece in left if piece.kind == UNKNOWN and sentence.tokens[piece.first - 1].text == "of"}
-    bare = [slot for slot in slots if slot.name == "span" and slot.implied and (slot.last in nouns or slot.first in verbs)]
-    return [replace(slot, name="noun_time") if slot in bare else slot for slot in slots]
+    verbs |= {_lasts(texts, piece.last) for piece in left if piece.kind in (UNKNOWN, "K")}
+    verbs |= {at + 1 for at, text in enumerate(texts) if text == "terms" and texts[at - 1] == "payment"}
+    work = {_lasts(texts, at + 1) for at, text in enumerate(texts) if text in ACTIVITIES}
+    bare = [slot for slot in slots if slot.name == "span" and slot.implied]
+    beside = {slot: SIDE_TIME if slot.first in work and _is_of_days(slot) else _noun(texts, slot.last, nouns) for slot in bare}
+    return [replace(slot, name=beside.get(slot) or ("noun_time" if slot in bare and slot.first in verbs else slot.name)) for slot in slots]
 
 
-def _lasts(sentence: Sentence, at: int) -> bool:
-    return at < len(sentence.tokens) and sentence.tokens[at].text in LASTING
+def _is_of_days(slot: Slot) -> bool:
+    return isinstance(slot.value, Duration) and slot.value.days >= 1
+
+
+def _noun(texts: Sequence[str], at: int, nouns: set[int]) -> str:
+    """What a time is of by what stands behind it: work beside the run, or a word that is not known; empty where it is of neither."""
+    joint = texts[at] if texts[at] in ("of", "for", "to") else ""
+    here = at + bool(joint)
+    while texts[here] in MODIFIERS:
+        here += 1
+    if texts[here] in (PREPARING if joint == "to" else ACTIVITIES):
+        return SIDE_TIME
+    return "noun_time" if here in nouns and joint in ("", "of") else ""
+
+
+def _lasts(texts: Sequence[str], at: int) -> int:
+    """The token behind words that say how long something takes; -1 where there are none."""
+    end = at
+    while texts[end] in LASTING | WILL:
+        end += 1
+    return end if LASTING.intersection(texts[at:end]) else -1
 
 
 def _said_of(sentence: Sentence, at: int) -> int:

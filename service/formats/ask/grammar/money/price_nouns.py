@@ -35,14 +35,19 @@ CHANGING = frozenset(
     (
         *("drop", "drops", "dropping", "fall", "falls", "falling", "rise", "rises", "rising", "go", "goes", "going", "come", "comes"),
         *("move", "moves", "decline", "declines", "increase", "increases", "decrease", "decreases", "change", "changes", "hit", "hits"),
-        *("climb", "climbs", "halve", "halves", "double", "doubles", "crash", "crashes", "jump", "jumps", "lower", "higher"),
+        *("climb", "climbs", "halve", "halves", "double", "doubles", "crash", "crashes", "jump", "jumps", "lower", "higher", "down", "up"),
     )
 )
 ENDS = frozenset({".", ",", "?", ";", "!", "and", "so", "then"})
 LIMITING = frozenset({"before", "until", "till", "after", "once"})
 """Words by which the day of a change is one of the run: before prices rise in June."""
+STATING = frozenset({"be", "is", "are", "was", "were", "of", "becomes", "=", ":"})
+"""Words of what a price is, which holds from a day on: the price will be 1.60 in June."""
 PREPOSITIONS = "abiotuq"
 MOST_BEFORE = 4
+EXPECTED = frozenset({"expected", "expect", "forecast", "projected", "predicted", "seen", "anticipated"})
+MOST_STATED = 6
+AT, ROUGHLY = frozenset({"at", "@", "with", "for"}), frozenset({"about", "around", "only", "roughly", "~"})
 FALL = "list_price_fall"
 CHANGES = frozenset({FALL, "list_price_rise"})
 TO, WHOLE = "to", 100
@@ -77,7 +82,7 @@ def without_days_of_change(sentence: Sentence, pieces: Sequence[Piece]) -> tuple
     if not any(is_trained(piece) for piece in pieces):
         return list(pieces), []
     found, doubts = list(pieces), []
-    for first, last in _changes(sentence):
+    for first, last in [*_changes(sentence), *_stated(sentence, pieces)]:
         within = [piece for piece in found if first <= piece.first and piece.last <= last]
         times = [piece for at, piece in enumerate(within) if piece.kind == "D" or (piece.kind == "U" and within[at - 1].kind == "i")]
         if len(times) != 1 or any(is_trained(piece) for piece in within):
@@ -122,4 +127,25 @@ def _changes(sentence: Sentence) -> list[tuple[int, int]]:
         verb = next((here for here in range(at + 1, end) if texts[here] in CHANGING), end)
         if verb < end:
             spans.append((verb, end))
+    return spans
+
+
+def _stated(sentence: Sentence, pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    """Where a price is said with the day right behind it from which it holds, from the price on: a price of $1.60 from June."""
+    texts = [token.text for token in sentence.tokens]
+    said = [piece for piece in pieces if piece.kind not in (FILLER, "H", "E", "=")]
+    spans = []
+    for price, joint, day in zip(said, said[1:], said[2:], strict=False):
+        before = [text for text in texts[max(price.first - MOST_BEFORE, 0) : price.first] if text not in ROUGHLY]
+        expected = bool(EXPECTED.intersection(before))
+        stated = expected or (before[-1:] != [] and before[-1] in STATING and not AT.intersection(before))
+        joints = "aib" if expected else "ai"
+        if price.kind in "mn" and joint.kind in joints and day.kind == "D" and stated and PRICES.intersection(before):
+            spans.append((price.first, day.last))
+    for joint, day in pairwise(said):
+        price = next((piece for piece in said if piece.first >= day.last and piece.kind in "mn"), day)
+        between = texts[day.last : price.first]
+        told = between[-1:] != [] and between[-1] in STATING and len(between) <= MOST_STATED and not ENDS.intersection(between)
+        if joint.kind in "ai" and day.kind == "D" and told and PRICES.intersection(between):  # in June the price will be 1.60
+            spans.append((joint.first, day.last))
     return spans

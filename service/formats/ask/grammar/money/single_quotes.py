@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
+from service.formats.ask.grammar.clauses import PAUSES, STOPS, is_cents
 from service.formats.ask.grammar.money.termed_quotes import CONTRACT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import CalendarPeriod
@@ -14,14 +15,46 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 JOINTS = frozenset({"on", "with", "for", "under", "a", "an", "the", "as", "in", "over"})
 """Words between a price and its term."""
 HOLDING = frozenset(
-    {"valid", "good", "open", "expires", "expiring", "expire", "lapses", "lapse", "lapsing", "stands", "holds", "available"}
+    (
+        *(
+            "valid",
+            "good",
+            "open",
+            "expires",
+            "expiring",
+            "expire",
+            "expired",
+            "lapses",
+            "lapse",
+            "lapsing",
+            "stands",
+            "holds",
+            "available",
+        ),
+        *("guaranteed", "honoured"),
+    )
 )
 """Words of a quote's validity."""
-QUOTES = frozenset({"offer", "offers", "quote", "quotes", "bid", "proposal", "price", "rate", "it", "which", "that"})
-"""What may be valid until a day."""
-PRONOUNS = frozenset({"it", "which", "that"})
-UNTIL = frozenset({"until", "till", "through", "to", "by", "on", "is", "only", "'s", "the", "end", "of", "in"})
-MOST_BEFORE = 3
+ENDING = frozenset({"runs", "lasts", "applies", "ends", "ending", "out", "off", "live", "fixed", "locked", "held", "secured"})
+"""Words of the same that are said of runs and terms, too."""
+OFFERS = frozenset(
+    (
+        *("offer", "offers", "quote", "quotes", "bid", "bids", "proposal", "discount", "discounts", "promo", "promotion", "promotions"),
+        *("deal", "deals", "rebate", "coupon", "quotation", "special", "sale", "lock"),
+    )
+)
+"""What is valid until a day, whatever else is said."""
+PRICES = frozenset({"price", "prices", "pricing", "rate", "rates"})
+PRONOUNS = frozenset({"it", "which", "that", "this"})
+"""With these, what may be valid until a day, where a price is said."""
+UNTIL = frozenset(
+    {"until", "till", "til", "thru", "through", "to", "by", "on", "for", "is", "only", "'s", "the", "end", "of", "in", "another"}
+)
+LAST = frozenset({"until", "till", "til", "thru", "through"})
+"""Words that make a day the last one of what is right before them: discount until 15 December."""
+BEFORE, MOST_BEFORE = "before", 3
+MOST_IN_CLAUSE = 7
+"""Words of the same part of a clause between what is valid and that it is: an offer of $1.85 lapses."""
 AVAILABLE, MOST_BEFORE_AVAILABLE = "available", 6
 """A price is available at most so many tokens behind its word, and accelerators where no such word is said."""
 EXPIRES, LAST_DAY = "expires", "ε"
@@ -62,27 +95,32 @@ def _with_term_before(pieces: Sequence[Piece], price: Piece) -> list[Piece]:
 
 
 def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with the day until which a quote holds as no other day, where a price is said; until which credits do, as the deadline."""
+    """The pieces with the day until which a quote holds as no other day, and until which money does as the deadline."""
     texts = [token.text for token in sentence.tokens]
     priced = any(piece.kind in "mHS" for piece in pieces)
+    quoted = {piece.last for piece in pieces if piece.kind in "USHm" or is_cents(piece)}
     found, doubts = list(pieces), []
-    for day in pieces if priced else ():
-        first = day.first - 1
-        while first >= 0 and texts[first] in UNTIL:
-            first -= 1
-        held = first >= 0 and texts[first] in HOLDING
-        if day.kind == "D" and held and _are_funds(texts[max(first - MOST_BEFORE_FUNDS, 0) : first]):
-            by = Piece("b", "deadline", first, day.first)
-            found = [each for piece in found for each in ((by, piece) if piece is day else (piece,)) if not _within(piece, by)]
-            doubts.append(Doubt(sentence.part(first, day.last), (), SPENT_BY, blocking=False))
-            continue
-        begin = max(first - (MOST_BEFORE_AVAILABLE if texts[first] == AVAILABLE else MOST_BEFORE), 0)
-        if day.kind != "D" or not held or not (QUOTES.intersection(texts[begin:first]) or texts[first] == "valid"):
-            continue
-        assert isinstance(day.value, CalendarPeriod)
-        last_day = Piece(LAST_DAY, day.value.last, first, day.last)
-        found = [last_day if piece is day else piece for piece in found if not first <= piece.first < day.first]
+    for time in (piece for piece in pieces if piece.kind in "DU"):
+        spent = _spent_by(texts, time) if priced and time.kind == "D" else -1
+        first = _validity(texts, time, quoted, priced=priced)
+        if spent >= 0:
+            by = Piece("b", "deadline", spent, time.first)
+            found = [each for piece in found for each in ((by, piece) if piece is time else (piece,)) if not _within(piece, by)]
+            doubts.append(Doubt(sentence.part(spent, time.last), (), SPENT_BY, blocking=False))
+        elif first >= 0:
+            value = time.value.last if isinstance(time.value, CalendarPeriod) else time.value
+            last_day = Piece(LAST_DAY, value, first, time.last)
+            found = [last_day if piece is time else piece for piece in found if not first <= piece.first < time.first]
     return found, doubts
+
+
+def _spent_by(texts: Sequence[str], day: Piece) -> int:
+    """The token of a word of validity before a day by which money is to be spent; -1 where it is none."""
+    first = day.first - 1
+    while first >= 0 and texts[first] in UNTIL:
+        first -= 1
+    held = first >= 0 and texts[first] in HOLDING and _are_funds(texts[max(first - MOST_BEFORE_FUNDS, 0) : first])
+    return first if held else -1
 
 
 def without_free_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -98,12 +136,40 @@ def without_free_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
 
 def _are_funds(before: Sequence[str]) -> bool:
     """Whether what expires is money to be spent, and no quote: the last noun of either is that of money."""
-    nouns = [text for text in before if text in FUNDS or text in QUOTES - PRONOUNS]
+    nouns = [text for text in before if text in FUNDS or text in OFFERS | PRICES]
     return bool(nouns) and nouns[-1] in FUNDS
 
 
 def _within(piece: Piece, whole: Piece) -> bool:
     return whole.first <= piece.first < whole.last
+
+
+def _validity(texts: Sequence[str], time: Piece, quoted: Set[int], *, priced: bool) -> int:
+    """The token at which the validity of a quote begins that ends with a time; -1 where it is of something else. `quoted`: where prices and
+    terms end."""
+    first = time.first - 1
+    while first >= 0 and texts[first] in UNTIL:
+        first -= 1
+    if first < 0:
+        return -1
+    beside = texts[first] == "(" and first in quoted
+    offered = beside or texts[first] in OFFERS or texts[max(first - 1, 0) : first + 1] == ["%", "off"]
+    if time.kind == "D" and offered and LAST.intersection(texts[first + 1 : time.first]):
+        return first + 1
+    begin = max(first - (MOST_BEFORE_AVAILABLE if texts[first] == AVAILABLE else MOST_BEFORE), 0)
+    part = max((at + 1 for at in range(first) if texts[at] in PAUSES), default=0)
+    begin = min(begin, max(first - MOST_IN_CLAUSE, part))
+    begin = max((at + 1 for at in range(begin, first) if texts[at] in STOPS), default=begin)
+    before = set(texts[begin:first])
+    if BEFORE in before:  # done before the offer expires
+        return -1
+    if texts[first] in ENDING:
+        held = bool(before & (OFFERS | PRICES if priced else OFFERS)) and time.kind == "D"
+    else:
+        subjects = OFFERS | PRICES | PRONOUNS if priced else OFFERS
+        alone = priced and (texts[first] == "valid" or (texts[first] == "good" and first in quoted))
+        held = texts[first] in HOLDING and (bool(before & subjects) or alone)
+    return first if held else -1
 
 
 def _are_joints(sentence: Sentence, first: int, last: int) -> bool:
