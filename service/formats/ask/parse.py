@@ -27,7 +27,7 @@ from service.formats.ask.grammar.machines.grid_places import with_grid_places
 from service.formats.ask.grammar.machines.nodes import NODES, RACKS
 from service.formats.ask.grammar.machines.priced_machines import of_machines, of_types, parts_of_fleet, prices_of_one
 from service.formats.ask.grammar.machines.reference_offers import without_reference
-from service.formats.ask.grammar.machines.regions import apart_doubts, with_cities, with_numbered, with_stems
+from service.formats.ask.grammar.machines.regions import apart_doubts, with_cities, with_numbered, with_places_of_a_list, with_stems
 from service.formats.ask.grammar.machines.single_machines import any_machine, single_machine
 from service.formats.ask.grammar.money import storage
 from service.formats.ask.grammar.money.bare_sums import settle_sums, sums_against_rent
@@ -127,7 +127,8 @@ def _slots(sentence: Sentence, words: _Words, vocabulary: Vocabulary, today: dat
     slots = [_dated(slot, today) for slot in against_usual(with_ways(sentence, slots, words.ranges))]
     slots = ends_after_start(sentence, slots)
     of_pieces = piece_doubts(sentence, words.settled, left, slots, vocabulary)
-    doubts = [*words.doubts, *of_ranges, *of_things, *of_nouns_unknown, *of_pieces, *_doubts_of_slots(sentence, slots, question)]
+    of_slots = _doubts_of_slots(sentence, slots, question, vocabulary)
+    doubts = [*words.doubts, *of_ranges, *of_things, *of_nouns_unknown, *of_pieces, *of_slots]
     slots, of_days = _dated_status(sentence, slots, left, today, of_program=words.of_program)
     slots += [Slot("doubtful_model", piece.value, piece.first, piece.last) for piece in left if _doubts_model(piece)]
     slots += [*of_quotes(sentence, slots), *held_for(sentence, slots), *figure_slots(sentence, words.settled)]
@@ -139,7 +140,8 @@ def _ruled(sentence: Sentence, words: _Words, vocabulary: Vocabulary) -> tuple[l
     slots, left = apply_rules([piece for piece in words.settled if piece.kind != FILLER])
     slots = [slot for slot in slots if not (slot.name == "count" and _is_asked(sentence.tokens, slot))]
     slots = while_had(sentence, of_nouns(sentence, _single_ones(sentence.tokens, _plain_reserved(several_terms(slots))), left))
-    slots = single_machine(sentence, of_rests(sentence, with_numbered(_without_implied(slots), vocabulary)), words.settled)
+    slots = with_places_of_a_list(sentence, with_numbered(_without_implied(slots), vocabulary), vocabulary)
+    slots = single_machine(sentence, of_rests(sentence, slots), words.settled)
     slots = any_machine(sentence, slots, words.settled)
     slots = marketplaces.with_prices([*slots, *_other_providers(slots, words.without, vocabulary)], vocabulary)
     names = {slot.name for slot in slots}
@@ -171,13 +173,13 @@ def _request(
     return _reading(kind, request, said, doubts, notes)
 
 
-def _doubts_of_slots(sentence: Sentence, slots: Sequence[Slot], question: str) -> list[Doubt]:
+def _doubts_of_slots(sentence: Sentence, slots: Sequence[Slot], question: str, vocabulary: Vocabulary) -> list[Doubt]:
     """What is asked about slots, and with the question what each number without a noun is."""
     bare = [slot for slot in slots if slot.name == "quantity"]
     return [
         *slot_doubts(sentence, slots),
         *network_doubts(sentence, slots),
-        *apart_doubts(sentence, slots),
+        *apart_doubts(sentence, slots, vocabulary),
         *(Doubt(sentence.part(slot.first, slot.last), meanings(slots, slot, question), question) for slot in bare),
     ]
 

@@ -153,7 +153,7 @@ def _regions(places: tuple[tuple[str, str], ...]) -> Iterator[Name]:
 
 
 def _cities(places: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[Name, ...]]:
-    """Regions by the city or state that they lie in; countries are jurisdictions."""
+    """Regions by the city or state that they lie in, and by the code of their country, whose names are jurisdictions."""
     countries = {compact(label) for names in country_names().values() for label in names}
     found: dict[str, list[Name]] = {}
     for name in _regions(places):
@@ -161,7 +161,18 @@ def _cities(places: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[Name, ...
         for place in _places_of(key, countries) if PLAIN_REGION.fullmatch(name.value.casefold()) else ():
             for label in {compact(each) for each in _spellings(place)}:
                 found.setdefault(label, []).append(replace(name, why=f"{place} is its place"))
-    return {label: tuple(names) for label, names in found.items() if label not in countries}  # Georgia
+    of_places = {label: tuple(names) for label, names in found.items() if label not in countries}  # Georgia
+    return {**of_places, **_of_countries(places)}
+
+
+def _of_countries(places: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[Name, ...]]:
+    """Regions by the code of their country."""
+    found: dict[str, list[Name]] = {}
+    for name in _regions(places):
+        region = load_regions().get(f"{name.provider}:{name.value}".casefold())
+        if region is not None and region.country and PLAIN_REGION.fullmatch(name.value.casefold()):
+            found.setdefault(region.country, []).append(name)
+    return {code: tuple(names) for code, names in found.items()}
 
 
 def _places_of(key: str, countries: Set[str]) -> Iterator[str]:

@@ -280,6 +280,8 @@ def _read_field(field: Field, figure: Figure) -> tuple[str, object, str] | None:
         return None
     if field.unit in ("usd", "number"):
         return field.path, plain(figure.value), ""
+    if field.unit == "count" and figure.scale >= MILLION:
+        return None
     binary = field.unit == "width" and figure.scale == 1000
     value, note = (figure.value / 1000 * K, f"its k read as {K:,}") if binary else (figure.value, "")
     return (field.path, plain(value), note) if value.denominator == 1 else None

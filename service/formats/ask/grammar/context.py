@@ -49,8 +49,9 @@ from service.formats.ask.grammar.machines.kilohours import with_bare_hours, with
 from service.formats.ask.grammar.machines.lost_nodes import with_lost_nodes
 from service.formats.ask.grammar.machines.nationalities import with_adjectives
 from service.formats.ask.grammar.machines.needed import with_needed
+from service.formats.ask.grammar.machines.own_machines import with_own_machines
 from service.formats.ask.grammar.machines.preemptions import with_times
-from service.formats.ask.grammar.machines.pronouns import with_pronouns
+from service.formats.ask.grammar.machines.pronouns import with_limits, with_multiples, with_pronouns
 from service.formats.ask.grammar.machines.rack_units import without_rack_units
 from service.formats.ask.grammar.machines.regions import with_wider_places
 from service.formats.ask.grammar.machines.single_machines import with_sets, with_single_machines
@@ -66,7 +67,7 @@ from service.formats.ask.grammar.money.prices_of_others import with_prices_of_ot
 from service.formats.ask.grammar.money.purposes import without_other_purposes
 from service.formats.ask.grammar.money.renting import with_held_times, with_used_parts, without_purchase
 from service.formats.ask.grammar.money.said_sums import with_changed_rates, with_prices_of_one, with_runs_in_full, with_sums_put
-from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_validity, without_free_times
+from service.formats.ask.grammar.money.single_quotes import with_term_behind, with_term_of_quote, with_validity, without_free_times
 from service.formats.ask.grammar.money.termed_quotes import with_termed_quotes
 from service.formats.ask.grammar.money.terse_sums import with_terse_sums
 from service.formats.ask.grammar.money.thresholds import without_thresholds
@@ -85,9 +86,11 @@ from service.formats.ask.grammar.runs.answer_limits import with_longest_answers
 from service.formats.ask.grammar.runs.audio import with_audio
 from service.formats.ask.grammar.runs.averages import with_averages, with_items
 from service.formats.ask.grammar.runs.data_said import with_languages, with_repetitions
+from service.formats.ask.grammar.runs.examples import with_examples
 from service.formats.ask.grammar.runs.families import with_families
 from service.formats.ask.grammar.runs.generation import with_generation
 from service.formats.ask.grammar.runs.lengths_told import with_lengths_told
+from service.formats.ask.grammar.runs.raw_data import with_raw_data
 from service.formats.ask.grammar.runs.reinforcement import with_directions
 from service.formats.ask.grammar.runs.repeated import with_numbers_of_runs
 from service.formats.ask.grammar.runs.rollouts import with_groups
@@ -329,6 +332,8 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_allowed,
     with_commitments,
     with_tenders,
+    with_raw_data,
+    with_examples,
     with_lengths_told,
     with_items,
     with_averages,
@@ -342,6 +347,10 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_step_times,
     with_split_machines,
     with_generation,
+    with_own_machines,
+    with_routing,
+    with_multiples,
+    with_limits,
     with_fractions,
     with_lost_nodes,
     kept_checkpoints,
@@ -379,7 +388,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_full_tuning,
     with_models_made,
     with_needed,
-    with_routing,
     with_validity,
+    with_term_of_quote,
     with_term_behind,
 )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from service.formats.ask.grammar import attributes, keyed, quantities
 from service.formats.ask.grammar.days import times
 from service.formats.ask.grammar.denials import exclusions
-from service.formats.ask.grammar.machines import cards, count_lists, nodes, preemptions, priced_machines, spares
+from service.formats.ask.grammar.machines import cards, count_lists, nodes, own_machines, preemptions, priced_machines, spares
 from service.formats.ask.grammar.money import bare_sums, quoted, rates, reservations, storage
 from service.formats.ask.grammar.runs import batches, data_said, images, lengths, reinforcement, rollouts
 from service.formats.ask.grammar.slots import ALL_OFFERS, HOURLY, Slot
@@ -180,7 +180,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nW,?nTE?|WnTE?|nTEW", reinforcement.prompt_length),
     _rule("[lz]nTE?s|s[ul]+nTE?|unTs", quantities.bounded(reinforcement.response_length)),
     _rule("nTs|st?nT", lengths.of_tokens),
-    _rule("nTE?s|s,?t?nTE?|δ,?t?nT|nT[tb]?δ", reinforcement.response_length),
+    _rule("nTE?s|s,?t?nTE?|δ,?t?nT|nT[tb]?δ|(?<=,)nTE", reinforcement.response_length),
     _rule("nls(?![=n])|nls(?=nW)|ls=?n(?=$|[, ])|(?<![nE])s=?n(?=$|[, ])", reinforcement.bare_length),
     _rule("nsE", reinforcement.answers_to_each),
     _rule("[lz]n(?:,n)*T", quantities.bounded(quantities.tokens)),
@@ -270,6 +270,7 @@ RULES: tuple[Rule, ...] = (
     _rule("S", _single("pricing")),
     _rule("τ", _single(quoted.QUOTE_TERM)),
     _rule("β", quoted.named),
+    _rule(own_machines.LETTER, own_machines.own_machine),
     _rule("ε", _single("expires")),
     _rule("O", _objective),
     _rule("I", _intent),

@@ -94,7 +94,7 @@ class Vocabulary:
     """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be.
 
     `unmodelled`: models that are near a family whose layers are not modelled, by the beginning of its names. `places`: regions by the
-    city or state that they lie in.
+    city or state that they lie in, and by the code of their country in capitals.
     """
 
     names: Mapping[str, tuple[Name, ...]]

@@ -26,7 +26,7 @@ from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.energy import energy_section
 from service.formats.ask.requests.failures import failures_section
 from service.formats.ask.requests.fields import stated_fields
-from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_request
+from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_request, owned_already
 from service.formats.ask.requests.sections import (
     HOURS_PER_DAY,
     MOST_BESIDE_NODES_USD,
@@ -134,8 +134,8 @@ def compare_request(draft: Draft) -> Request:
     axis = draft.slots.peek("ways")
     make = functools.partial(_workload, draft)
     workload, variants = (make(), []) if axis is None else variants_of(draft, str(axis), make)
-    objective = draft.one("objective", "objective")
-    return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, objective=objective)
+    owned, objective = owned_already(draft), draft.one("objective", "objective")
+    return stated(workload=workload, variants=variants, candidates=candidates, constraints=constraints, on_prem=owned, objective=objective)
 
 
 def _machines(draft: Draft) -> Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from service.formats.ask.grammar.asking.figures_asked import asks_step
 from service.formats.ask.grammar.attributes import UNIQUE_TOKENS
+from service.formats.ask.grammar.runs.batches import SEQ_LEN
 from service.formats.ask.grammar.runs.rollouts import PER_STEP
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.vocabulary import Name
@@ -18,6 +19,7 @@ HOW_MANY_ANSWERS = "how many answers to each prompt, such as 8 answers each?"
 HOW_MANY_OF_STEP = "how many answers a step, such as 1024 responses per step?"
 STEPS_TAKEN = "so many steps are taken once the answers to each prompt are said"
 EXAMPLE_TOKENS = "1T tokens"
+WHOLE_SEQUENCES = "no length is said: each is taken as a sequence of training.seq_len tokens; where one is shorter, say 1,000 tokens each"
 UNCHANGED = "not said, and what is asked for does not depend on it"
 
 
@@ -31,6 +33,8 @@ def data_section(draft: Draft) -> Request:
         tokens, samples = _in_samples(draft, tokens)
     if tokens is None and not draft.slots.has("tokens", "samples", "tokens_per_parameter", "steps"):
         tokens, samples = _unstated_data(draft)
+    if samples is not None and tokens is None:
+        _note_length(draft, samples)
     if tokens is not None and samples is not None:
         draft.doubts.append(Doubt(f"{tokens:,} tokens, {samples:,} samples", ("tokens", "samples"), "tokens or samples?"))
     yields = stated_fields(draft, "data") if tokens is not None else {}
@@ -38,6 +42,14 @@ def data_section(draft: Draft) -> Request:
     return (
         stated(tokens=None if yields else tokens, raw_tokens=collected, samples=samples, epochs=draft.one("epochs", "data.epochs")) | yields
     )
+
+
+def _note_length(draft: Draft, samples: int) -> None:
+    """What a sample's length is taken for where it is not said, of a model that reads tokens: fine-tuning data are usually shorter."""
+    preset = draft.slots.peek("model")
+    counted = isinstance(preset, Name) and preset.sample_unit
+    if not counted and not draft.slots.has(SEQ_LEN) and draft.slots.peek("method") != "rl":
+        draft.note("data.samples", samples, WHOLE_SEQUENCES)
 
 
 def _unstated_data(draft: Draft) -> tuple[int | None, int | None]:

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from service.domain.ask import Kind
-from service.formats.ask.requests.texts import count_text, days_text, field_texts, months_text, percent_text, usd_text, years_text
+from service.formats.ask.requests.texts import (
+    MONTHS_PER_YEAR,
+    count_text,
+    days_text,
+    field_texts,
+    months_text,
+    percent_text,
+    usd_text,
+    years_text,
+)
 
 Body = Mapping[str, Any]
 PREFIX = "I read: "
@@ -77,7 +86,7 @@ def _mfu(request: Body) -> str:
 
 def _counted(section: Body, name: str, unit: str) -> str:
     value = section.get(name)
-    return "" if value is None else f"{count_text(value)} {unit}"
+    return "" if value is None else f"{count_text(value)} {unit.removesuffix('s') if value == 1 else unit}"
 
 
 def _training(training: Body) -> Iterator[str]:
@@ -209,6 +218,8 @@ def _compare(request: Body) -> Iterator[str]:
     yield f"on {machine}" if machine else ""
     pairs = _join(candidates.get("machines"), lambda pair: f"{count_text(pair['count'])} {pair['accelerator']}")
     yield f"on {pairs}" if pairs else ""
+    for own in request.get("on_prem", ()):
+        yield f"against our own {count_text(own['count'])} {own['accelerator']}"
     yield _join(candidates.get("providers"))
     yield _join(candidates.get("regions"))
     yield _join(candidates.get("pricing"), lambda pricing: PRICING_WORDS[pricing])
@@ -227,8 +238,9 @@ def _optimal(request: Body) -> Iterator[str]:
     yield "the most tokens for" if "model" in request else "the optimal model"
     yield from _model(request)
     yield f"under {usd_text(budget['usd'])}" if "usd" in budget else ""
-    yield f"{budget['flops']:.12g} FLOPs".replace("+", "") if "flops" in budget else ""
-    yield _counted(budget, "accelerator_hours", "GPU-hours")
+    yield f"for {budget['flops']:.12g} FLOPs".replace("+", "") if "flops" in budget else ""
+    hours = _counted(budget, "accelerator_hours", "GPU-hours")
+    yield f"for {hours}" if hours else ""
     yield f"within {days_text(budget['days'])}" if "days" in budget else ""
     yield f"by {budget['deadline']}" if "deadline" in budget else ""
     yield _machine(request.get("hardware", {}))
@@ -265,7 +277,11 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     terms = rent.get("pricing")  # of several each price has its own, said before it
     yield _join(terms or (), lambda pricing: PRICING_WORDS[pricing])
     several = len(quotes) > 1 and not all(quote["pricing"] == quotes[0]["pricing"] != "reserved" for quote in quotes)
-    shorter = [quote for quote in quotes if len(quotes) == 1 and quote.get("term_months", 0) not in (0, demand.get("years", 0) * 12)]
+    shorter = [
+        quote
+        for quote in quotes
+        if len(quotes) == 1 and quote.get("term_months", 0) not in (0, round(demand.get("years", 0) * MONTHS_PER_YEAR))
+    ]
     yield ", ".join(_quote_text(quote, with_pricing=bool(terms) or several, with_term=several) for quote in quotes if quote not in shorter)
     yield from (f"{_quote_text(quote, with_pricing=False, with_term=False)} for {quote['term_months']} months" for quote in shorter)
     alone = quotes if not terms and not several else ()

@@ -9,6 +9,7 @@ from typing import Any
 
 from service.formats.ask.grammar.asking.intents import MONEY
 from service.formats.ask.grammar.attributes import DEPRECIATION, LEAD_TIME, PRICE_FALL, PRICE_RISE
+from service.formats.ask.grammar.machines.own_machines import OWN_MACHINE, WHOLE, OwnMachine
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
@@ -19,7 +20,6 @@ from service.formats.ask.requests.draft import Draft, Request, stated
 from service.formats.ask.requests.rent_quotes import (
     BY_THE_HOUR,
     HOURLY,
-    MONTHS_PER_YEAR,
     PRICING,
     PRICING_OF_YEARS,
     longest_term,
@@ -28,7 +28,7 @@ from service.formats.ask.requests.rent_quotes import (
     with_terms_of_quotes,
 )
 from service.formats.ask.requests.sections import hardware_section, machine_size, many_pricings
-from service.formats.ask.requests.texts import usd_text
+from service.formats.ask.requests.texts import MONTHS_PER_YEAR, usd_text
 
 MOST_ACCELERATOR_USD = 200_000
 """More than one accelerator with its share of a machine costs [USD]."""
@@ -100,6 +100,14 @@ def buy_or_rent_request(draft: Draft) -> Request:
         cost_of_capital=capital,
         list_price_change_per_year=_price_change(draft),
     )
+
+
+def owned_already(draft: Draft) -> list[Request]:
+    """What a run is compared on that is owned already: its purchase is spent."""
+    owned = [slot.value for slot in draft.slots.each(OWN_MACHINE) if isinstance(slot.value, OwnMachine)]
+    if owned:
+        draft.note("on_prem.0.capex_usd_per_accelerator", 0, WHOLE)
+    return [{"name": "own", "accelerator": own.accelerator.value, "count": own.count, "capex_usd_per_accelerator": 0} for own in owned[:1]]
 
 
 def _rented_how(draft: Draft) -> list[str]:

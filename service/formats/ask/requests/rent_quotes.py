@@ -16,8 +16,8 @@ from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import HOURS_PER_DAY
+from service.formats.ask.requests.texts import MONTHS_PER_YEAR
 
-MONTHS_PER_YEAR = 12
 PRICING = "rent.pricing"
 BY_THE_HOUR = "on_demand"
 HOURLY = frozenset({BY_THE_HOUR, "spot"})

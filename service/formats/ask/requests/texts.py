@@ -11,6 +11,7 @@ from service.formats.ask.lexing.fields import Field, load_fields
 
 _SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 _MOST_DIGITS = 5
+MONTHS_PER_YEAR = 12
 DAYS_PER_WEEK = 7
 DECIMALS = 4
 """Of the months of a lead time in a request."""

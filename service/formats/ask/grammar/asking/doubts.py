@@ -352,7 +352,8 @@ def _unused(text: str, slot: Slot, kind: Kind) -> Doubt:
         return Doubt(text, (), question if slot.name == "paid_time" else QUESTIONS["n"], blocking=not text.lower().startswith(OFTEN))
     if slot.name == "other_unit":
         what = OTHER_UNITS.get(str(slot.value), f"data are counted in tokens, or samples: how many are these {slot.value}?")
-        return Doubt(text, (), what, blocking=slot.value not in BYSTANDERS)
+        longer = (f"{text} of 1,000 tokens",) if slot.value == "documents" else ()
+        return Doubt(text, longer, what, blocking=slot.value not in BYSTANDERS)
     candidates, question = _meanings(text, slot, question)
     return Doubt(text, candidates, question)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from service.domain.ask import Kind
 from service.formats.ask.grammar.attributes import DETECTION, MTBF, MTTF, WRITE
+from service.formats.ask.grammar.machines.own_machines import OWN_MACHINE
 from service.formats.ask.grammar.money.paying_off import COMMITMENT
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY
 from service.formats.ask.grammar.money.rates import EACH
@@ -41,6 +42,8 @@ def choose_kind(slots: Slots) -> Kind | None:
         return "chance" if "chance" in asked else "status"
     if not slots.has(*SUBJECTS):
         return _without_subject(asked, has_setting=slots.has(*SETTINGS))
+    if slots.has(OWN_MACHINE):
+        return "compare"
     weights: dict[Kind, int] = dict.fromkeys((cue.kind for cue in CUES), 0)
     for cue in CUES:
         weights[cue.kind] += cue.weight if cue.is_said(slots) else 0

@@ -25,7 +25,7 @@ BESIDE = frozenset({FILLER, "x"})
 def with_bare_number(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with accelerators as the noun of the one number behind `on`, where one of them is named and none are counted."""
     names = {piece.value.name.value for piece in pieces if piece.kind == "A" and isinstance(piece.value, Chosen)}
-    if len(names) != 1 or any(piece.kind in COUNTED for piece in pieces) or _are_counted(pieces):
+    if len(names) != 1 or any(piece.kind in COUNTED for piece in pieces) or are_counted(pieces):
         return list(pieces), []
     numbers = [at for at, piece in enumerate(pieces) if is_count(piece) and _ends_clause(sentence, pieces, at)]
     if len(numbers) != 1:
@@ -36,7 +36,7 @@ def with_bare_number(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
     return [*pieces[: at - 1], replace(before, kind="g", value="gpus"), *pieces[at:]], [doubt]
 
 
-def _are_counted(pieces: Sequence[Piece]) -> bool:
+def are_counted(pieces: Sequence[Piece]) -> bool:
     """Whether a number stands beside an accelerator."""
     said = [piece for piece in pieces if piece.kind not in BESIDE]
     for at, piece in enumerate(said):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from service.formats.ask.grammar.clauses import PAUSES
+from service.formats.ask.grammar.clauses import PAUSES, is_count
+from service.formats.ask.grammar.machines.bare_numbers import are_counted
 from service.formats.ask.grammar.runs.generation import GENERATION_COUNT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
@@ -30,7 +31,6 @@ PARTS: tuple[tuple[tuple[str, ...], Fraction], ...] = (
 WHOSE = frozenset({"our", "the", "my", "these", "those", "its", "all", "your"})
 LOSING = frozenset({"lose", "loses", "losing", "lost"})
 ABOUT = frozenset({"about", "around", "up", "to", "roughly", "nearly", "maybe", "another"})
-FAILING = frozenset({"fail", "fails", "failed", "die", "dies", "died", "down", "break", "breaks", "broke"})
 SUMS = frozenset({"it", "that", "this", "which"})
 NOUNS_OF_SUMS = frozenset({"budget", "money", "sum", "grant", "total", "funding", "round", "raise", "cash", "credits", "amount"})
 BEFORE_SUMS = frozenset({"raised", "of", "have", "got", "budget", "secured", "closed", "is", "=", ":", "raise"})
@@ -45,6 +45,23 @@ OTHER_USES = frozenset(
 """What a part of a sum may be for, and is not for the run then."""
 LEAST_SUM_USD, MOST_WORDS_AFTER = 1000, 8
 PERCENT = 100
+FAILING = frozenset(
+    (
+        *("fail", "fails", "failed", "die", "dies", "died", "dead", "down", "break", "breaks", "broke", "broken", "lost", "gone"),
+        *("busy", "taken", "occupied", "unavailable", "blocked", "reserved", "booked", "used"),
+    )
+)
+"""Words behind a part that say that a run has the others."""
+OF_OTHERS = frozenset(
+    (
+        *("spare", "spares", "eval", "evals", "evaluation", "inference", "serving", "generation", "rollouts", "sampling", "others"),
+        *("standby", "debugging", "elsewhere"),
+    )
+)
+"""Words behind a part that say what else it is for."""
+MACHINES = "AgN"
+UNTIL = frozenset({"until", "till", "from", "for", "in", "now"})
+"""Words behind a number that has no noun."""
 ONE_NUMBER = "a run has one number of accelerators from its start to its end: of which?"
 
 
@@ -67,12 +84,15 @@ def with_fractions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     whole = pieces[part.whole]
     losing, end = _loss(sentence, pieces, part)
     first = losing if losing is not None else part.first
-    kept = [piece for piece in pieces if piece.last <= first or (piece.first >= whole.first and (piece.kind != "D" or piece.first >= end))]
+    lost = [] if losing is None else [piece for piece in pieces if piece.kind == "D" and whole.first <= piece.first < end]
+    kept = [piece for piece in pieces if piece.last <= first or (piece.first >= whole.first and piece not in lost)]
     at = kept.index(whole)
     if losing is not None:
         return kept, [_asked(sentence, pieces, part, losing, end)]
     assert isinstance(whole.value, Figure)
     kept[at] = replace(whole, value=replace(whole.value, value=part.count, several=()), first=part.first)
+    if not _is_of_machines(pieces, part.whole):
+        kept.insert(at + 1, Piece("g", "gpus", whole.last, whole.last))
     text = sentence.part(part.first, whole.last)
     return kept, [Doubt(text, (), f"read as {int(part.count):,} of them", blocking=False)]
 
@@ -134,22 +154,38 @@ def _part_at(sentence: Sentence, pieces: Sequence[Piece], at: int) -> _Part | No
             whole = _counted(sentence, pieces, at + len(words))
             count = None if whole is None else _value(pieces[whole]) * share
             return _Part(at, whole, count) if whole is not None and count is not None and count.denominator == 1 and count >= 1 else None
-    number = next((piece for piece in pieces if piece.first == at and piece.kind == "n"), None)
-    if number is None or texts[number.last : number.last + 1] != ["of"] or at == 0 or texts[at - 1] not in LOSING | ABOUT:
+    number = next((piece for piece in pieces if piece.first == at and is_count(piece)), None)
+    begin = number.last + 1 + (texts[number.last : number.last + 1] == ["out"]) if number is not None else 0
+    if number is None or texts[begin - 1 : begin] != ["of"] or (at > 0 and texts[at - 1] in ("or", "vs", "to")):
         return None
-    whole = _counted(sentence, pieces, number.last + 1)
-    fits = whole is not None and 0 < _value(number) < _value(pieces[whole])
-    return _Part(at, whole, _value(number)) if fits and whole is not None and _before(texts, at) is not None else None
+    whole = _counted(sentence, pieces, begin)
+    if whole is None or not 0 < _value(number) < _value(pieces[whole]) or OF_OTHERS.intersection(_clause(texts, pieces[whole].last)):
+        return None
+    return _Part(at, whole, _value(number))
 
 
 def _counted(sentence: Sentence, pieces: Sequence[Piece], begin: int) -> int | None:
     """The piece of a number of accelerators that begins at a token, or after a word that says whose they are."""
-    begin += begin < len(sentence.tokens) and sentence.tokens[begin].text in WHOSE
+    texts = [token.text for token in sentence.tokens]
+    owned = texts[begin : begin + 1] and texts[begin] in WHOSE
+    begin += bool(owned)
     at = next((here for here, piece in enumerate(pieces) if piece.first == begin), len(pieces))
     if at >= len(pieces) or pieces[at].kind != "n":
         return None
+    alone = owned and is_count(pieces[at]) and set(texts[pieces[at].last : pieces[at].last + 1]) <= PAUSES | UNTIL
+    named = any(piece.kind == "A" for piece in pieces) and not are_counted(pieces)
+    return at if _is_of_machines(pieces, at) or (alone and named) else None
+
+
+def _is_of_machines(pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a number has accelerators or nodes behind it."""
     nouns = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind not in (FILLER, "x")]
-    return at if nouns[:1] in (["A"], ["g"]) else None
+    return bool(nouns) and nouns[0] in MACHINES
+
+
+def _clause(texts: Sequence[str], begin: int) -> Sequence[str]:
+    """The words from a token on to the next pause."""
+    return texts[begin : next((at for at in range(begin, len(texts)) if texts[at] in PAUSES), len(texts))]
 
 
 def _value(piece: Piece) -> Fraction:
@@ -167,7 +203,7 @@ def _loss(sentence: Sentence, pieces: Sequence[Piece], part: _Part) -> tuple[int
     """Where the words of a loss begin, None where nothing is lost, and the token after its day."""
     texts = [token.text for token in sentence.tokens]
     begin = pieces[part.whole].last
-    end = next((at for at in range(begin, len(texts)) if texts[at] in PAUSES), len(texts))
+    end = begin + len(_clause(texts, begin))
     losing = _before(texts, part.first)
     fails = bool(FAILING.intersection(texts[begin:end]))
     days = [piece.last for piece in pieces if piece.kind == "D" and begin <= piece.first and piece.last <= end]
@@ -175,6 +211,9 @@ def _loss(sentence: Sentence, pieces: Sequence[Piece], part: _Part) -> tuple[int
 
 
 def _asked(sentence: Sentence, pieces: Sequence[Piece], part: _Part, losing: int, end: int) -> Doubt:
-    whole = _value(pieces[part.whole])
-    counts = (f"{int(whole - part.count):,} accelerators", f"{int(whole):,} accelerators")
+    whole, noun = (
+        _value(pieces[part.whole]),
+        "nodes" if any(piece.kind == "N" for piece in pieces[part.whole : part.whole + 3]) else "accelerators",
+    )
+    counts = (f"{int(whole - part.count):,} {noun}", f"{int(whole):,} {noun}")
     return Doubt(sentence.part(losing, max(end, pieces[part.whole].last)), counts, ONE_NUMBER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from service.formats.ask.grammar.slots import Doubt, Slot
@@ -65,7 +65,7 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
         end = _end_of_city(sentence, pieces, at, vocabulary)
         text = sentence.part(pieces[at].first, pieces[end - 1].last) if end > at else ""
         names = [name for name in vocabulary.places.get(compact(text), ()) if not providers or name.provider in providers]
-        if names and _is_place(sentence, found, pieces[end:]):
+        if names and (_is_place(sentence, found, pieces[end:]) or _is_first_of_several(sentence, pieces[end:], vocabulary)):
             of_city = {name.value: name for name in names}.values()
             found += [
                 Piece("R", Chosen(replace(name, why=f"{text} is read as {name.value}"), text), pieces[at].first, pieces[end - 1].last)
@@ -138,6 +138,17 @@ def with_wider_places(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     return list(pieces), []
 
 
+def _is_first_of_several(sentence: Sentence, after: Sequence[Piece], vocabulary: Vocabulary) -> bool:
+    """Whether another place follows a name as its alternative: Texas vs Norway."""
+    if (
+        len(after) < len(("or", "Norway"))
+        or {sentence.words(after[0])} not in EITHER
+        or PEOPLE.intersection(map(sentence.words, after[2:3]))
+    ):
+        return False
+    return after[1].kind in "RJκ" or compact(sentence.words(after[1])) in vocabulary.places
+
+
 def with_numbered(slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
     """The slots with the numbered regions of a name (us-east-1 of us-east): those of the providers that are said, else of all."""
     said = {slot.value.value for slot in slots if slot.name == "provider" and isinstance(slot.value, Name)}
@@ -164,12 +175,64 @@ def _numbered(region: Name, said: set[str], vocabulary: Vocabulary) -> dict[str,
     return {name.value: name for name in named if not said or name.provider in said}
 
 
-def apart_doubts(sentence: Sentence, slots: Sequence[Slot]) -> list[Doubt]:
-    """What to ask about a region and a country as alternatives, which two filters would exclude: Singapore or Tokyo."""
-    spans = {name: sorted({(slot.first, slot.last) for slot in slots if slot.name == name}) for name in ("region", "jurisdiction")}
-    pairs = [sorted((region, country)) for region in spans["region"] for country in spans["jurisdiction"]]
-    for (first, end), (begin, last) in pairs:
-        if {token.text for token in sentence.tokens[end:begin]} - {"in", "the", "anywhere", "somewhere", ","} in EITHER:
-            text = sentence.part(first, last)
-            return [Doubt(text, (sentence.part(first, end), sentence.part(begin, last)), APART)]
+def with_places_of_a_list(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Slot]:
+    """The slots with a country as its regions, where it is an alternative to a city or state: Norway, Ireland or Texas."""
+    spans = sorted({(slot.first, slot.last, slot.name) for slot in slots if slot.name in ("region", "jurisdiction")})
+    found = list(slots)
+    for begin, end in _lists(sentence, spans):
+        within = spans[begin:end]
+        countries = [slot for slot in slots if slot.name == "jurisdiction" and (slot.first, slot.last, slot.name) in within]
+        regions = [_of_country(sentence, slots, slot, vocabulary) for slot in countries]
+        if len({name for _, _, name in within}) > 1 and all(regions):
+            found = [slot for slot in found if slot not in countries] + [slot for each in regions for slot in each]
+    return sorted(found, key=lambda slot: slot.first)
+
+
+def _lists(sentence: Sentence, spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int]]:
+    """Where each list of places begins and ends whose last two stand on both sides of a word of alternatives."""
+    begin = end = 0
+    for at in range(1, len(spans) + 1):
+        between = {token.text for token in sentence.tokens[spans[at - 1][1] : spans[at][0]]} - {"in", "the"} if at < len(spans) else {""}
+        if between in ({","}, *EITHER, *({",", *words} for words in EITHER)):
+            end = end if between == {","} else at + 1
+            continue
+        if end > begin:
+            yield begin, end
+        begin = end = at
+
+
+def _of_country(sentence: Sentence, slots: Sequence[Slot], country: Slot, vocabulary: Vocabulary) -> list[Slot]:
+    """A country as its regions, of the providers that are said; as those of a city that stands before it: Frankfurt, Germany."""
+    providers = {slot.value.value for slot in slots if slot.name == "provider" and isinstance(slot.value, Name)}
+    names = [name for name in _regions_of(country, vocabulary) if not providers or name.provider in providers]
+    text = sentence.part(country.first, country.last)
+    cities = [slot for slot in slots if slot.name == "region" and _is_its_city(sentence, slot, country, vocabulary)]
+    if cities:
+        return [replace(slot, first=country.first, last=country.last) for slot in cities]
+    of_name = {name.value: replace(name, why=f"{text} is read as {name.value}") for name in names}
+    return [replace(country, name="region", value=name, note=name.why) for name in of_name.values()]
+
+
+def _regions_of(country: Slot, vocabulary: Vocabulary) -> Sequence[Name]:
+    return vocabulary.places.get(country.value.value, ()) if isinstance(country.value, Name) else ()
+
+
+def _is_its_city(sentence: Sentence, region: Slot, country: Slot, vocabulary: Vocabulary) -> bool:
+    """Whether a region lies in the country that is named behind it and a comma, or right behind it."""
+    between = [token.text for token in sentence.tokens[region.last : country.first] if token.text not in ("in", "the")]
+    lies = isinstance(region.value, Name) and region.value.value in {name.value for name in _regions_of(country, vocabulary)}
+    return lies and region.last <= country.first and between in ([], [","])
+
+
+def apart_doubts(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Doubt]:
+    """What to ask about a region and a country as alternatives, which two filters would exclude: the EU or Texas; Georgia, Texas."""
+    places = [sorted((slot for slot in slots if slot.name == name), key=lambda slot: slot.first) for name in ("region", "jurisdiction")]
+    for region in places[0]:
+        for country in places[1]:
+            one, other = sorted((region, country), key=lambda slot: slot.first)
+            between = {token.text for token in sentence.tokens[one.last : other.first]} - {"in", "the", "anywhere", "somewhere"}
+            of_list = between == {","} and not _is_its_city(sentence, region, country, vocabulary)
+            if between - {","} in EITHER or (of_list and _regions_of(country, vocabulary)):
+                text = sentence.part(one.first, other.last)
+                return [Doubt(text, tuple(sentence.part(slot.first, slot.last) for slot in (one, other)), APART)]
     return []

@@ -22,23 +22,10 @@ BETWEEN = ("pricing", "count", "accelerator", QUOTE_TERM)
 """What a seller may say between its name and a price: nebius offers 256 h200 at $2.30."""
 STATING = frozenset(
     (
-        *(
-            "quoted",
-            "quote",
-            "quotes",
-            "quoting",
-            "offer",
-            "offers",
-            "offered",
-            "offering",
-            "charges",
-            "charge",
-            "charging",
-            "asks",
-            "wants",
-        ),
-        *("gave", "gives", "sent", "us", "me", "of", "at", "is", "was", "for", "from", "by", "a", "the", "our", "price", "rate", "s", "'"),
-        *("has", ":", "=", "cloud", "just", "says", "say", "asking", "offering", "proposes", "proposed"),
+        *("quoted", "quote", "quotes", "quoting", "offer", "offers", "offered", "offering", "charges", "charge", "charging", "asks"),
+        *("wants", "gave", "gives", "sent", "us", "me", "of", "at", "is", "was", "for", "from", "by", "a", "the", "our", "price", "rate"),
+        *("s", "'", "has", ":", "=", "cloud", "just", "says", "say", "asking", "proposes", "proposed", "contract", "deal", "current"),
+        *("that", "which"),
     )
 )
 """Words between a seller and its price."""

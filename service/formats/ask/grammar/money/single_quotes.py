@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.clauses import PAUSES, STOPS, is_cents
-from service.formats.ask.grammar.money.termed_quotes import CONTRACT
+from service.formats.ask.grammar.money.termed_quotes import COMMA, CONTRACT, TERM, costs_an_hour, is_length
+from service.formats.ask.grammar.money.unsigned_sums import is_bought
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.dates import CalendarPeriod
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -55,6 +56,9 @@ LAST = frozenset({"until", "till", "til", "thru", "through"})
 BEFORE, MOST_BEFORE = "before", 3
 MOST_IN_CLAUSE = 7
 """Words of the same part of a clause between what is valid and that it is: an offer of $1.85 lapses."""
+QUOTED = frozenset({"quote", "quotes", "quoted", "offer", "offers", "offered", "bid", "bids", "proposal"})
+"""Words before a price that say that it is a seller's."""
+MOST_JOINTS = 4
 AVAILABLE, MOST_BEFORE_AVAILABLE = "available", 6
 """A price is available at most so many tokens behind its word, and accelerators where no such word is said."""
 EXPIRES, LAST_DAY = "expires", "ε"
@@ -82,6 +86,34 @@ def with_term_behind(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
     behind = next((piece for piece in kinds if piece.first > price.last and _are_joints(sentence, price.last, piece.first)), None)
     found = [piece for piece in pieces if behind is None or not price.last <= piece.first < behind.first]
     return [replace(piece, first=price.last) if piece is behind else piece for piece in found], []
+
+
+def with_term_of_quote(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces of a question about buying with the time behind a quote as its term.
+
+    Behind a comma where a quote is called so: crusoe quote at 1.95, 2 years. Behind `for` where another time is said: that of the demand.
+    """
+    if not is_bought(pieces) or any(piece.kind in (TERM, "S") for piece in pieces):
+        return list(pieces), []
+    several = sum(is_length(piece) for piece in pieces) > 1
+    for at, piece in enumerate(pieces):
+        joints = [here for here in range(max(at - MOST_JOINTS, 0), at) if not costs_an_hour(sentence, pieces, here)]
+        first = next((here + 1 for here in range(at - 1, -1, -1) if here not in joints), 0)
+        price = first - 1
+        if not is_length(piece) or price < 0 or not costs_an_hour(sentence, pieces, price):
+            continue
+        between = [other for other in pieces[first:at] if other.kind != "H"]
+        comma = [other.value for other in between] == [COMMA] and _is_called_quote(sentence, pieces[price])
+        if comma or (several and all(other.kind in "ov_" for other in between)):
+            end = at + 1 + any(other.kind == CONTRACT for other in pieces[at + 1 : at + 2])
+            begin = pieces[first - 1 + (pieces[first].kind == "H")].last
+            hour = [other for other in pieces[first:at] if other.kind == "H"]
+            return [*pieces[:first], *hour, Piece(TERM, piece.value, begin, pieces[end - 1].last), *pieces[end:]], []
+    return list(pieces), []
+
+
+def _is_called_quote(sentence: Sentence, price: Piece) -> bool:
+    return bool(QUOTED.intersection(token.text for token in sentence.tokens[max(price.first - MOST_BEFORE, 0) : price.first]))
 
 
 def _with_term_before(pieces: Sequence[Piece], price: Piece) -> list[Piece]:

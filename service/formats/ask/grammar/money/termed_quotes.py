@@ -35,7 +35,9 @@ COUNTED = frozenset("TQVAgNsefhHWIx%p@")
 """Kinds of nouns of which a figure before them is a number."""
 LABELS = frozenset({"bid", "quote", "offer", "vendor", "supplier", "option", "proposal", "provider", "seller", "contract"})
 """Words of a quote or its seller that a letter or a figure names: bid A, vendor 2."""
-LABEL = re.compile(r"[a-h]|[1-9]")
+NAMELESS = frozenset({"alternative", "alternatives", "option", "other", "market", "competitor", "hyperscaler", "neocloud", "going"})
+"""Words before a price that name nobody, with a capital too."""
+LABEL = re.compile(r"[a-hx-z]|[1-9]")
 STATED = frozenset({"offered", "offers", "quoted", "quotes", "proposed", "proposes"})
 QUOTES_OF_RUN = (
     "quotes with terms are weighed by a question of buying or renting; a run is estimated at one price: `at $2.05 an hour`, "
@@ -66,7 +68,7 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         return _without_quotes(sentence, pieces, quotes)
     weighed = is_bought(pieces) or weighs_quotes(pieces) or (sellers >= LEAST_QUOTES and not trained)
     if len(quotes) < LEAST_QUOTES or not timed or not weighed:
-        return list(pieces), []
+        return _with_named(sentence, pieces) if is_bought(pieces) else list(pieces), []
     letters = [] if any(_labels(sentence, pieces)) else _letters(sentence, pieces, quotes)
     named = letters or [name for quote in quotes for name in _sellers(sentence, pieces, quotes, quote)]
     left_out = {at for quote in quotes for at in quote.places} | {at for first, last in named for at in range(first, last)}
@@ -76,10 +78,26 @@ def with_termed_quotes(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         price = pieces[quote.price]
         assert isinstance(price.value, Figure)
         found += [replace(price, kind="m", value=replace(price.value, unit="usd")), _term(pieces, quote)]
-    for first, last in named:
-        text = sentence.part(pieces[first].first, pieces[last - 1].last)
-        found.append(Piece(NAMED, text[0].upper() + text[1:], pieces[first].first, pieces[last - 1].last))
+    found += [_as_name(sentence, pieces, label) for label in named]
     return sorted(found, key=lambda piece: piece.first), []
+
+
+def _with_named(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of a question about buying with who states its one price, and is no known seller: nscale at 1.85, vendor X quotes 1.80."""
+    prices = [at for at in range(len(pieces)) if costs_an_hour(sentence, pieces, at)]
+    quote = _Quote(prices[0], "", (prices[0],)) if len(prices) == 1 else None
+    named = _sellers(sentence, pieces, [quote], quote) if quote is not None else []
+    found = list(pieces)
+    for first, last in named:
+        found[first:last] = [_as_name(sentence, pieces, (first, last))]
+    return found
+
+
+def _as_name(sentence: Sentence, pieces: Sequence[Piece], label: tuple[int, int]) -> Piece:
+    """A piece of the name that pieces say."""
+    first, last = pieces[label[0]].first, pieces[label[1] - 1].last
+    text = sentence.part(first, last)
+    return Piece(NAMED, text[0].upper() + text[1:], first, last)
 
 
 def _is_stated(sentence: Sentence, pieces: Sequence[Piece], quote: _Quote) -> bool:
@@ -115,7 +133,7 @@ def _as_joint(sentence: Sentence, piece: Piece) -> Piece:
 def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
     """The prices with a term beside them, all of them behind their prices or before them; behind a comma where each price has one."""
     said = [at for at, piece in enumerate(pieces) if not _joins(sentence, piece)]
-    prices = [here for here, at in enumerate(said) if _costs_an_hour(sentence, pieces, at)]
+    prices = [here for here, at in enumerate(said) if costs_an_hour(sentence, pieces, at)]
     behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
     before = [quote for here in prices if (quote := _term_before(pieces, said, here)) is not None]
     first, second = (before, behind) if len(before) > len(behind) else (behind, before)
@@ -124,7 +142,7 @@ def _quotes_of(sentence: Sentence, pieces: Sequence[Piece]) -> list[_Quote]:
     if len(found) >= LEAST_QUOTES or len(prices) < LEAST_QUOTES:
         return found
     said = [at for at in said if pieces[at].value != COMMA]
-    prices = [here for here, at in enumerate(said) if _costs_an_hour(sentence, pieces, at)]
+    prices = [here for here, at in enumerate(said) if costs_an_hour(sentence, pieces, at)]
     behind = [quote for here in prices if (quote := _term_behind(sentence, pieces, said, here)) is not None]
     return behind if len(behind) == len(prices) else found
 
@@ -172,11 +190,11 @@ def _term_at(pieces: Sequence[Piece], rest: Sequence[int]) -> tuple[Duration | s
     one, other = parts[0], parts[1] if len(parts) > 1 else None
     if one.kind == "S" and one.value in (*TERMS.values(), *PER_HOUR):
         return str(one.value), 1
-    if _is_length(one):
+    if is_length(one):
         assert isinstance(one.value, Duration)
         termed = other is not None and (other.kind == CONTRACT or (other.kind == "S" and other.value == RESERVED))
         return one.value, 1 + termed
-    if other is not None and _is_length(other) and (one.kind == CONTRACT or (one.kind == "S" and one.value == RESERVED)):
+    if other is not None and is_length(other) and (one.kind == CONTRACT or (one.kind == "S" and one.value == RESERVED)):
         assert isinstance(other.value, Duration)
         return other.value, 2
     return None
@@ -192,16 +210,16 @@ def _bare_years(sentence: Sentence, pieces: Sequence[Piece], rest: Sequence[int]
         return None
     if figure.value.denominator > 1 or sentence.tokens[piece.first - 1].text != "for" or any(each.kind in COUNTED for each in after):
         return None
-    in_years = any(_is_length(each) and isinstance(each.value, Duration) and each.value.unit == "years" for each in pieces)
+    in_years = any(is_length(each) and isinstance(each.value, Duration) and each.value.unit == "years" for each in pieces)
     return (Duration(figure.value, "years"), 1) if in_years else None
 
 
-def _is_length(piece: Piece) -> bool:
+def is_length(piece: Piece) -> bool:
     time = piece.value
     return piece.kind == "U" and isinstance(time, Duration) and time.days >= LEAST_DAYS and time.years <= MOST_YEARS
 
 
-def _costs_an_hour(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+def costs_an_hour(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     piece, figure = pieces[at], pieces[at].value
     if piece.kind not in "nm" or not isinstance(figure, Figure) or figure.scale > 1 or figure.unit not in ("", "usd"):
         return False
@@ -235,6 +253,7 @@ def _sellers(sentence: Sentence, pieces: Sequence[Piece], quotes: Sequence[_Quot
     if at < begin:
         return []
     capital = pieces[at].kind == UNKNOWN and sentence.tokens[pieces[at].first].written[0].isupper()
+    capital = capital and sentence.words(pieces[at]) not in NAMELESS
     return [(at, at + 1)] if capital or pieces[at].kind == SELLER else []
 
 

@@ -23,13 +23,49 @@ OF_RL = "training.rl."
 MOST_TOKENS = "max tokens"
 LEAST_LENGTH, MOST_LENGTH, MOST_GROUP = 64, 2**20, 1024
 MOST_AHEAD = 3
+LONG, SINGULAR, PER = "long", frozenset({"response", "answer", "completion"}), frozenset({"per", "/", "each", "a"})
 
 
 def with_groups(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of RL with groups as the answers to each prompt, and the most tokens as the length of an answer."""
     if not is_reinforcement(pieces):
         return list(pieces), []
-    return _apart_from_machines([_said_of_rl(sentence, pieces, at) for at in range(len(pieces))]), []
+    told = _with_lengths(sentence, pieces)
+    return _apart_from_machines([_said_of_rl(sentence, told, at) for at in range(len(told))]), []
+
+
+def _with_lengths(sentence: Sentence, pieces: Pieces) -> list[Piece]:
+    """The pieces with how long an answer is as its tokens: 2k long, 4k response, 16 rollouts each of 4k."""
+    found: list[Piece] = []
+    for at, piece in enumerate(pieces):
+        word, (before, after) = sentence.words(piece), (pieces[at - 1] if at else piece, pieces[at + 1 : at + 2])
+        of_each = [other.kind for other in pieces[max(at - 2, 0) : at]] in (["E", FILLER], ["E", "o"]) and sentence.words(before) == "of"
+        if word == LONG and before.kind == "T":
+            continue
+        if (word == LONG and _is_length(before)) or (
+            piece.kind == "s" and word in SINGULAR and _is_alone(sentence, piece) and _is_length(before)
+        ):
+            found.append(replace(piece, kind="K", value="response_tokens"))
+        elif of_each and _is_length(piece) and not any(other.kind in "TsAgN" for other in after):
+            found += [piece, Piece("K", "response_tokens", piece.last, piece.last)]
+        elif piece.kind == "s" and _is_answer_of(sentence, pieces, at):
+            found.append(replace(piece, kind=FILLER, value=""))
+        else:
+            found.append(piece)
+    return found
+
+
+def _is_alone(sentence: Sentence, piece: Piece) -> bool:
+    """Whether no word of a rate is behind a piece: 4k response, but no 4k response per step."""
+    return not PER.intersection(token.text for token in sentence.tokens[piece.last : piece.last + 1])
+
+
+def _is_answer_of(sentence: Sentence, pieces: Pieces, at: int) -> bool:
+    """Whether a word of answers names what is long: responses 3k long, 8k long answers."""
+    counted = at > 0 and pieces[at - 1].kind == "n"
+    behind = [sentence.words(piece) for piece in pieces[max(at - 1, 0) : at]]
+    ahead = [sentence.words(piece) for piece in pieces[at + 2 : at + 3]]
+    return (behind == [LONG] or ahead == [LONG]) and not counted
 
 
 def _apart_from_machines(pieces: Pieces) -> list[Piece]:
