@@ -103,7 +103,7 @@ from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.grammar.told_values import with_told_values
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
-from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
 Settled = tuple[list[Piece], list[Doubt]]
 NOT_UNDERSTOOD = "not understood"
@@ -118,11 +118,13 @@ CHANGING = frozenset(
     )
 )
 """Words between a number and an accelerator that say of another number."""
-WAIVERS: tuple[tuple[str, ...], ...] = (
-    *(("dont", "care"), ("don't", "care"), ("do", "not", "care"), ("dont", "mind"), ("don't", "mind")),
-    *(("doesnt", "matter"), ("doesn't", "matter"), ("does", "not", "matter"), ("no", "preference"), ("up", "to", "you")),
-    *(("whatever",), ("you", "choose"), ("you", "pick"), ("no", "preferences")),
-    *(("not", word) for word in ("picky", "fussy", "fussed", "particular", "choosy", "bothered")),
+WAIVERS = by_first_word(
+    (
+        *(("dont", "care"), ("don't", "care"), ("do", "not", "care"), ("dont", "mind"), ("don't", "mind")),
+        *(("doesnt", "matter"), ("doesn't", "matter"), ("does", "not", "matter"), ("no", "preference"), ("up", "to", "you")),
+        *(("whatever",), ("you", "choose"), ("you", "pick"), ("no", "preferences")),
+        *(("not", word) for word in ("picky", "fussy", "fussed", "particular", "choosy", "bothered")),
+    )
 )
 NAMING = frozenset({"about", "on", "with", "which", "where", "what", "who"})
 """Words behind a waiver that what is left open follows: not picky about the cloud."""
@@ -193,11 +195,10 @@ def _describes(sentence: Sentence, pieces: Sequence[Piece], at: int, end: int) -
 
 def _waived(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     """LoRA rank? don't care: a setting that is left open; the method that its name says stays."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for first in range(len(texts)):
-        words = next((words for words in WAIVERS if tuple(texts[first : first + len(words)]) == words), None)
-        settled = any(piece.value == WAIVED and piece.first <= first < piece.last for piece in pieces)
-        if words is None or settled:
+        words = phrase_at(texts, first, WAIVERS)
+        if not words or any(piece.value == WAIVED and piece.first <= first < piece.last for piece in pieces):
             continue
         begin, end = _around(sentence, pieces, first, first + len(words))
         within = pieces[begin:end]
@@ -250,7 +251,7 @@ def _named_deadlines(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
 
 def _conditions(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     """And if not, how short are we: a condition, and nothing that is left out."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found = [
         replace(piece, kind=FILLER)
         if piece.kind == "!"

@@ -37,7 +37,7 @@ def _adds_nothing(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     piece, word = pieces[at], sentence.words(pieces[at])
     if piece.kind != UNKNOWN:
         return False
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     after = texts[piece.last] if piece.last < len(texts) else "."
     said = [other for other in pieces[:at] if other.kind != FILLER]
     before = said[-1].kind if said else ""

@@ -60,20 +60,23 @@ def with_numbered_names(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece]
 def _is_version(sentence: Sentence, pieces: Pieces, at: int) -> bool:
     """Whether a TPU's name is the version of a model, beside another accelerator: our 7B v2, v2 of the model."""
     text = sentence.words(pieces[at])
+    if pieces[at].kind != "A" or len(text) != len("v2") or text[0] != "v":
+        return False
     others = any(piece.kind == "A" and piece is not pieces[at] for piece in pieces)
     sized = at > 0 and is_trained(pieces[at - 1]) and pieces[at - 1].last == pieces[at].first
     following = [token.text for token in sentence.tokens[pieces[at].last : pieces[at].last + 2]]
-    named = pieces[at].kind == "A" and len(text) == len("v2") and text[0] == "v"
-    return named and others and (sized or following in (["of", "the"], ["of", "our"], ["of", "my"]))
+    return others and (sized or following in (["of", "the"], ["of", "our"], ["of", "my"]))
 
 
 def _is_name(sentence: Sentence, pieces: Pieces, at: int, nouns: frozenset[str]) -> bool:
     """Whether a piece is such a noun, and a bare number that counts nothing follows it."""
-    number = pieces[at + 1].value
-    words, before = sentence.words(pieces[at]), pieces[at - 1].kind if at else ""
+    number, words = pieces[at + 1].value, sentence.words(pieces[at])
+    if words not in nouns:
+        return False
+    before = pieces[at - 1].kind if at else ""
     plain = isinstance(number, Figure) and not number.unit and number.scale == 1 and not number.several
     whole = isinstance(number, Figure) and (number.value.denominator == 1 or words in VERSIONS)
-    if pieces[at].kind in "nKAM" or words not in nouns or not whole or before == "n" or not isinstance(number, Figure) or not plain:
+    if pieces[at].kind in "nKAM" or not whole or before == "n" or not isinstance(number, Figure) or not plain:
         return False
     after = next((piece.kind for piece in pieces[at + 2 :] if piece.kind != FILLER or sentence.words(piece) in (",", ":")), "")
     return (

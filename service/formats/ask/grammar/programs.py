@@ -255,7 +255,7 @@ def runs_of_programs(sentence: Sentence, pieces: Sequence[Piece]) -> list[Doubt]
     """What is said of one run of a program by a word that says nothing elsewhere: run main in kestrel, kestrel's baseline run."""
     if not any(piece.kind == "G" for piece in pieces):
         return []
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for piece in pieces:
         before, after = texts[piece.first - 1] if piece.first else "", texts[piece.last] if piece.last < len(texts) else ""
         if piece.kind == FILLER and sentence.words(piece) in NAMES_OF_RUNS and (before in BEFORE_RUN or after in RUN):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?!\d)"  # a day of ISO 8601
@@ -83,10 +84,17 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence in tokens."""
+    """A sentence in tokens. `lower`: its text in lower case; `texts`: those of its tokens."""
 
     text: str
     tokens: tuple[Token, ...]
+    lower: str = field(init=False)
+    texts: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare what rules ask for again and again."""
+        object.__setattr__(self, "lower", _lower(self.text))
+        object.__setattr__(self, "texts", tuple(token.text for token in self.tokens))
 
     def part(self, first: int, last: int) -> str:
         """Tokens as they were written; empty where there are none."""
@@ -94,7 +102,29 @@ class Sentence:
 
     def words(self, piece: Piece) -> str:
         """What a piece was written as, in lower case; empty where it stands for no token."""
-        return self.part(piece.first, piece.last).lower()
+        return "" if piece.last <= piece.first else self.lower[self.tokens[piece.first].start : self.tokens[piece.last - 1].end]
+
+
+def _lower(text: str) -> str:
+    """The text in lower case, each sign as one: the capital of a Turkish i has two."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(sign.lower()[:1] for sign in text)
+
+
+def by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Phrases by their first word, in their order."""
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for phrase in phrases:
+        found[phrase[0]] = (*found.get(phrase[0], ()), phrase)
+    return found
+
+
+def phrase_at(texts: Sequence[str], at: int, phrases: Mapping[str, tuple[tuple[str, ...], ...]]) -> tuple[str, ...]:
+    """The first of the phrases, by their first word, that begins at a token; empty where none does."""
+    for phrase in phrases.get(texts[at], ()):
+        if tuple(texts[at : at + len(phrase)]) == phrase:
+            return phrase
+    return ()
 
 
 def normalise(text: str) -> str:

@@ -94,7 +94,7 @@ class Vocabulary:
     """Names by their compact form, models by family, programs, labels to look like names in, and words that a misspelt one may be.
 
     `unmodelled`: models that are near a family whose layers are not modelled, by the beginning of its names. `places`: regions by the
-    city or state that they lie in, and by the code of their country in capitals.
+    city or state that they lie in, and by the code of their country in capitals; `place_beginnings`: what names of places begin with.
     """
 
     names: Mapping[str, tuple[Name, ...]]
@@ -107,6 +107,7 @@ class Vocabulary:
     longest: int
     unmodelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     places: Mapping[str, tuple[Name, ...]] = field(default_factory=dict)
+    place_beginnings: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,7 @@ def make_vocabulary(names: Iterable[Name], unmodelled: Mapping[str, tuple[str, .
         longest=min(longest, MOST_TOKENS),
         unmodelled=unmodelled,
         places=places,
+        place_beginnings=frozenset(place[:end] for place in places for end in range(1, len(place) + 1)),
     )
 
 

@@ -334,7 +334,7 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
 
 def _date_note(sentence: Sentence, slot: Slot, kind: Kind, *, dated: bool, ends: bool) -> str:
     """What a day without a preposition is of, where it is none of the run; empty where it may be one."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     after = set(texts[slot.last : slot.last + 1])
     goal = bool(after & GOALS) or bool(GOALS.intersection(texts[max(slot.first - 2, 0) : slot.first]))
     labels = bool(after & OCCASIONS) or (kind != "status" and bool(after & FORECASTS)) or (dated and bool(after & RUNS)) or (ends and goal)

@@ -76,10 +76,9 @@ FORMS = re.compile(
 
 def with_help_asked(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question of the service as one for help, whatever it is about; beside facts it is a question of these."""
-    match = FORMS.search(sentence.text)
-    begin = match.start() if match else -1
     facts = [piece for piece in pieces if piece.kind in FACTS and not _is_article(piece)]
-    if match is None or any(piece.kind != "n" or sentence.tokens[piece.first].start != begin for piece in facts):  # but 3 example questions
+    match = None if any(piece.kind != "n" for piece in facts) else FORMS.search(sentence.text)
+    if match is None or any(sentence.tokens[piece.first].start != match.start() for piece in facts):  # but 3 example questions
         return list(pieces), []
     asked = [piece for piece in pieces if _meets(sentence, piece, match)]
     found = [Piece("I", HELP, asked[0].first, asked[-1].last), *(_topic(sentence, piece) for piece in pieces if piece not in asked)]

@@ -43,7 +43,7 @@ def with_arrivals(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 
 
 def _is_arrival(sentence: Sentence, slots: Sequence[Slot], day: Slot) -> bool:
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     if texts[day.first] in ENDING:
         return False
     at = day.first

@@ -28,7 +28,7 @@ def with_asked_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
 
 
 def _are_asked(sentence: Sentence, one: Piece, other: Piece) -> bool:
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     joined = set(texts[one.last : other.first]) <= JOINING and one.last < other.first
     ended = other.last == len(texts) or texts[other.last] in ENDS
     return joined and ended and one.first > 0 and texts[one.first - 1] in BEFORE

@@ -26,7 +26,7 @@ WHICH_DAY = "a fiscal year begins and ends on another day in every company: whic
 
 def with_fiscal_years(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without fiscal years; where one begins or ends a run, its day is asked for."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found = list(pieces)
     doubts: list[Doubt] = []
     for year in _years(texts):

@@ -79,7 +79,7 @@ def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         elif joint is not None and _are_people(sentence, before):
             found = [piece for piece in found if piece not in (joint, time)]
             doubts.append(Doubt(sentence.part(joint.first, time.last), (), OF_PEOPLE, blocking=False))
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     ends = [*(piece for piece in found if piece.kind != FILLER), None]
     for piece, after in pairwise(ends):
         team = piece is not None and piece.kind == "n" and texts[max(piece.first - 2, 0) : piece.first][-2:] in TEAMS_OF
@@ -94,7 +94,7 @@ def _of_team(sentence: Sentence, before: Sequence[Piece], joint: Piece) -> Piece
     number = next((piece for piece in before[-2:] if piece.kind == "n"), None)
     if number is None:
         return None
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     behind = set(texts[number.last : joint.first])
     team = texts[number.first - 1 : number.first] == ["of"] and texts[number.first - 2] in TEAMS and not behind
     return number if team or {"of", "us"} <= behind or (behind & PEOPLE and behind <= PEOPLE | {"full", "time", "working"}) else None
@@ -121,7 +121,7 @@ def with_runways(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
 
 def with_weekends(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a weekend as a time of two days, a long one as one of three: over a weekend, two weekends."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         word = sentence.words(piece)
         if word not in WEEKEND:
@@ -145,7 +145,7 @@ def with_weekends(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
 
 def without_answers_due(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without the day by which something is decided: if we sign by 15 December, I need to know by Friday."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found, doubts = list(pieces), []
     for by, day in pairwise(pieces):
         if by.kind in BY and day.kind == "D" and ANSWERS.intersection(texts[max(by.first - MOST_BEHIND, 0) : by.first]):

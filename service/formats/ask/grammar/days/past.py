@@ -90,7 +90,7 @@ MOST_BEHIND = 8
 
 def changed_prices(sentence: Sentence, kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:
     """The doubts with that about prices of the past, which no list of offers has: has the price of H100 gone down since the summer."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     ahead = next((at for at, text in enumerate(texts) if text in AUXILIARIES), len(texts))
     following = zip(texts[ahead:], [*texts[ahead + 1 :], ""], strict=False)
     changes = (at for at, (text, after) in enumerate(following, ahead) if text in CHANGED or (text in GOING and after in DIRECTIONS))
@@ -106,7 +106,7 @@ def of_past(sentence: Sentence, slot: Slot, today: date) -> Slot:
     """A time that is over as no time of the run: quoted last week, paid 30k each in 2025; a day of a year that is over may be a slip."""
     if slot.name not in DAYS or not isinstance(slot.value, date) or (slot.begins or slot.value) >= today:
         return slot
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     begin = max((at + 1 for at in range(slot.first) if texts[at] in PAUSES), default=0)
     bought = bool(BOUGHT.intersection(texts[max(begin, slot.first - MOST_BEHIND) : slot.first]))
     over = slot.value < today and slot.name == "date" and texts[slot.first] in OVER
@@ -132,7 +132,7 @@ def _of_status(doubt: Doubt) -> Doubt:
 
 def without_papers(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with the day that a paper or an answer is due as no deadline of the run: board deck due tomorrow, a number by Friday."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     due = [slot for slot in slots if slot.name == "deadline" and slot.first > 0 and texts[slot.first] in DUE]
     of_papers = [
         slot for slot in due if texts[slot.first - 1] in PAPERS or (texts[slot.first - 1] == "is" and texts[slot.first - 2] in PAPERS)
@@ -179,7 +179,7 @@ def _is_since(sentence: Sentence, slot: Slot) -> bool:
 
 def _is_of_event(sentence: Sentence, slot: Slot, unknown: Collection[int]) -> bool:
     """Whether a day is that of an event: last week's outage, the crash on 3 November; not the one before which something will be done."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     named = slot.last in unknown and not AS_OF.intersection(texts[max(slot.first - 1, 0) : slot.first + 1])
     cause = max((at for at, text in enumerate(texts[: slot.first]) if text in CAUSES), default=-1)
     between = range(cause + 1, slot.first)

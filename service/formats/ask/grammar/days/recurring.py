@@ -67,7 +67,7 @@ def _is_in_hours(piece: Piece) -> bool:
 
 def _with_times(sentence: Sentence, pieces: list[Piece]) -> list[Piece]:
     """Every 2 weeks, every other week, fortnightly: each as the time in which it comes once."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found: list[Piece] = []
     at = 0
     while at < len(pieces):

@@ -134,7 +134,7 @@ def with_starts_of_others(sentence: Sentence, pieces: Pieces) -> tuple[list[Piec
 def without_events(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without what begins or happens on a day, and is no run: holidays start on 20 December, B300 launches in June."""
     found, doubts = list(pieces), []
-    for at, verb in enumerate(pieces):
+    for at, verb in enumerate(pieces) if any(piece.kind == "D" for piece in pieces) else ():
         first = _event(sentence, pieces, verb)
         day = None if first < 0 else _day_behind(pieces, at) or _day_after_object(sentence, pieces, at)
         if day is None:
@@ -150,7 +150,7 @@ def without_events(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], lis
 
 def without_meetings(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without the day of a meeting, which is none of the run: board meeting on 15 December; but `done by the meeting on`."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found, doubts = list(pieces), []
     for meeting, day in pairwise(piece for piece in pieces if piece.kind != FILLER):
         named = sentence.words(meeting) == "meeting" and texts[max(meeting.first - 1, 0)] in MEETINGS | ARTICLES
@@ -165,7 +165,7 @@ def without_meetings(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], l
 
 def _event(sentence: Sentence, pieces: Pieces, verb: Piece) -> int:
     """The token at which what happens is named, with its verb or preposition behind it; -1 where nothing but a run begins."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     at = verb.first - 1
     while at >= 0 and texts[at] in AUXILIARIES:
         at -= 1
@@ -222,7 +222,7 @@ def _day_behind(pieces: Pieces, at: int) -> Piece | None:
 
 def _is_of_other(sentence: Sentence, pieces: Pieces, verb: Piece) -> bool:
     """Whether the subject of a start is neither the run nor who trains it."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     at = verb.first - 1
     while at >= 0 and texts[at] in AUXILIARIES:
         at -= 1

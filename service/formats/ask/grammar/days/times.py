@@ -232,7 +232,7 @@ def _said_of(sentence: Sentence, at: int) -> int:
 
 def of_rests(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with a period of which a sum is left as no deadline: $250k left in Q4."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     return [
         replace(slot, name="date") if slot.name == "deadline" and slot.begins and slot.first and texts[slot.first - 1] in LEFT else slot
         for slot in slots

@@ -9,13 +9,15 @@ from service.formats.ask.grammar.attributes import scale_of
 from service.formats.ask.grammar.denials.exclusions import INSTEAD, LEFT_OUT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.pieces import FILLER
-from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
 Pieces = Sequence[Piece]
-MARKS: tuple[tuple[str, ...], ...] = (
-    *(("no", "wait"), ("no", ",", "wait"), ("wait", "no"), ("wait", ",", "no"), ("no", "sorry"), ("no", ",", "sorry"), ("oh", "wait")),
-    *(("scratch", "that"), ("i", "mean"), ("i", "meant"), ("sorry",), ("oops",), ("make", "that")),
-    *(("no", "make", "that"), ("no", ",", "make", "that"), ("no", "actually"), ("no", ",", "actually"), ("er",), ("actually", "no")),
+MARKS = by_first_word(
+    (
+        *(("no", "wait"), ("no", ",", "wait"), ("wait", "no"), ("wait", ",", "no"), ("no", "sorry"), ("no", ",", "sorry"), ("oh", "wait")),
+        *(("scratch", "that"), ("i", "mean"), ("i", "meant"), ("sorry",), ("oops",), ("make", "that")),
+        *(("no", "make", "that"), ("no", ",", "make", "that"), ("no", "actually"), ("no", ",", "actually"), ("er",), ("actually", "no")),
+    )
 )
 """Words between a value and the one that is meant."""
 BETWEEN = frozenset(
@@ -47,13 +49,15 @@ CHANGED_FROM = "left out: what stands behind it is read"
 
 def with_corrections(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a value that words take back as the one behind them: 8k context, no wait 16k."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for first in range(1, len(texts)):
-        mark = next((words for words in MARKS if tuple(texts[first : first + len(words)]) == words), ())
+        mark = phrase_at(texts, first, MARKS)
+        if not mark:
+            continue
         at = first + len(mark)
-        while mark and at < len(texts) and texts[at] in BETWEEN:
+        while at < len(texts) and texts[at] in BETWEEN:
             at += 1
-        here = next((here for here, piece in enumerate(pieces) if piece.first == at), 0) if mark else 0
+        here = next((here for here, piece in enumerate(pieces) if piece.first == at), 0)
         before = [piece for piece in pieces[:here] if piece.last <= first]
         old = _taken_back(pieces, here, before) if here and pieces[here].kind in CORRECTED else None
         if old is None:
@@ -86,7 +90,7 @@ def _noun_of(pieces: Pieces, piece: Piece) -> str:
 
 def with_changes(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a value that a verb changes as the new one: cut the data from 15T to 6T, extend the context from 8k to 32k."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         said = [texts[here] for here in range(max(piece.first - MOST_BEFORE, 0), piece.first)]
         verbs = [here for here, text in enumerate(said) if text in VERBS]

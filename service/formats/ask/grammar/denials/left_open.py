@@ -109,7 +109,7 @@ def without_every(sentence: Sentence, pieces: Pieces) -> Settled:
 
 def without_faster(sentence: Sentence, pieces: Pieces) -> Settled:
     """The pieces of a question how much faster one run is without an order of options: it is weighed against none."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     accelerators = [piece for piece in pieces if piece.kind == "A"]
     for at, piece in enumerate(pieces):
         asked = piece.first > 1 and texts[piece.first - 1] == "much" and sentence.words(piece) in FASTER

@@ -52,7 +52,7 @@ def with_preferences(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
 
 def with_emissions_beside(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a comparison without carbon as its order, where it is one figure more: cost and CO2, including emissions."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         before = piece.first - 1
         while before > 0 and texts[before] in ARTICLES:

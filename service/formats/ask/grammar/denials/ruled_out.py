@@ -33,7 +33,7 @@ PERSONS = ("us", "me", "this", "them")
 
 def with_ruled_out(sentence: Sentence, pieces: Sequence[Piece]) -> Sequence[Piece]:
     """The pieces with a denial before names that words behind them leave out, in place of those words."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for piece in pieces:
         if piece.kind not in LEFT_OUT + ASKED_BACK:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -12,22 +12,22 @@ from service.formats.ask.grammar.runs.generation import GENERATION_COUNT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER
-from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
-PARTS: tuple[tuple[tuple[str, ...], Fraction], ...] = (
-    *((("half", "of"), Fraction(1, 2)), (("half",), Fraction(1, 2))),
-    *(
-        ((one, word, "of"), part)
+PARTS: Mapping[tuple[str, ...], Fraction] = {
+    ("half", "of"): Fraction(1, 2),
+    ("half",): Fraction(1, 2),
+    **{
+        (one, word, "of"): part
         for one in ("a", "one")
         for word, part in (("half", Fraction(1, 2)), ("third", Fraction(1, 3)), ("quarter", Fraction(1, 4)))
-    ),
-    *(
-        (("two", "thirds", "of"), Fraction(2, 3)),
-        (("three", "quarters", "of"), Fraction(3, 4)),
-        (("three", "fourths", "of"), Fraction(3, 4)),
-    ),
-)
+    },
+    ("two", "thirds", "of"): Fraction(2, 3),
+    ("three", "quarters", "of"): Fraction(3, 4),
+    ("three", "fourths", "of"): Fraction(3, 4),
+}
 """Words of a part of a number that follows."""
+PARTS_BY_WORD = by_first_word(PARTS)
 WHOSE = frozenset({"our", "the", "my", "these", "those", "its", "all", "your"})
 LOSING = frozenset({"lose", "loses", "losing", "lost"})
 ABOUT = frozenset({"about", "around", "up", "to", "roughly", "nearly", "maybe", "another"})
@@ -99,10 +99,11 @@ def with_fractions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
 
 def with_parts_of_sums(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a part of a sum as the sum, where it is for the run: we raised $4M and spend a third of it on pretraining."""
-    texts = [token.text for token in sentence.tokens]
-    for at in range(len(texts)):
+    texts = list(sentence.texts)
+    all_sums = [piece for piece in pieces if _is_sum(texts, piece)]
+    for at in range(len(texts)) if all_sums else ():
         share, last = _share_at(texts, pieces, at)
-        sums = [piece for piece in pieces if piece.last <= at and _is_sum(texts, piece)]
+        sums = [piece for piece in all_sums if piece.last <= at]
         end = _end_of_sum(texts, last) if share else 0
         other = OVER.intersection(texts[max(at - 4, 0) : at]) or OTHER_USES.intersection(texts[end : end + MOST_WORDS_AFTER])
         if not sums or not end or other:
@@ -121,9 +122,9 @@ def with_parts_of_sums(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
 
 def _share_at(texts: Sequence[str], pieces: Sequence[Piece], at: int) -> tuple[Fraction, int]:
     """A part in words or in percent that begins at a token, and the token after it and its `of`; 0 where there is none."""
-    for words, share in PARTS:
-        if words[-1] == "of" and tuple(texts[at : at + len(words)]) == words:
-            return share, at + len(words)
+    words = phrase_at(texts, at, PARTS_BY_WORD)
+    if words[-1:] == ("of",):
+        return PARTS[words], at + len(words)
     percent = next((piece for piece in pieces if piece.first == at and piece.kind == "p"), None)
     if percent is None or texts[percent.last : percent.last + 1] != ["of"]:
         return Fraction(0), at
@@ -148,12 +149,11 @@ def _is_sum(texts: Sequence[str], piece: Piece) -> bool:
 
 def _part_at(sentence: Sentence, pieces: Sequence[Piece], at: int) -> _Part | None:
     """The part whose words begin at a token: half of our 512 H100; of what is lost, 128 of the 1,024 H100 too."""
-    texts = [token.text for token in sentence.tokens]
-    for words, share in PARTS:
-        if tuple(texts[at : at + len(words)]) == words:
-            whole = _counted(sentence, pieces, at + len(words))
-            count = None if whole is None else _value(pieces[whole]) * share
-            return _Part(at, whole, count) if whole is not None and count is not None and count.denominator == 1 and count >= 1 else None
+    texts = list(sentence.texts)
+    if words := phrase_at(texts, at, PARTS_BY_WORD):
+        whole = _counted(sentence, pieces, at + len(words))
+        count = None if whole is None else _value(pieces[whole]) * PARTS[words]
+        return _Part(at, whole, count) if whole is not None and count is not None and count.denominator == 1 and count >= 1 else None
     number = next((piece for piece in pieces if piece.first == at and is_count(piece)), None)
     begin = number.last + 1 + (texts[number.last : number.last + 1] == ["out"]) if number is not None else 0
     if number is None or texts[begin - 1 : begin] != ["of"] or (at > 0 and texts[at - 1] in ("or", "vs", "to")):
@@ -166,7 +166,7 @@ def _part_at(sentence: Sentence, pieces: Sequence[Piece], at: int) -> _Part | No
 
 def _counted(sentence: Sentence, pieces: Sequence[Piece], begin: int) -> int | None:
     """The piece of a number of accelerators that begins at a token, or after a word that says whose they are."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     owned = texts[begin : begin + 1] and texts[begin] in WHOSE
     begin += bool(owned)
     at = next((here for here, piece in enumerate(pieces) if piece.first == begin), len(pieces))
@@ -201,7 +201,7 @@ def _before(texts: Sequence[str], first: int) -> int | None:
 
 def _loss(sentence: Sentence, pieces: Sequence[Piece], part: _Part) -> tuple[int | None, int]:
     """Where the words of a loss begin, None where nothing is lost, and the token after its day."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     begin = pieces[part.whole].last
     end = begin + len(_clause(texts, begin))
     losing = _before(texts, part.first)

@@ -81,7 +81,7 @@ def _with_retention(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
 
 def _with_kept_for(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the time behind a verb of keeping as a field: retain for a year; keep it all for 6 months, beside what is stored."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     stored = any(piece.kind == "K" and piece.value in (KEPT, *STORED) for piece in pieces)
     for at, text in enumerate(texts):
         if text not in (KEEPING | RETAINING if stored else RETAINING):
@@ -98,7 +98,7 @@ def _with_kept_for(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
 
 def _with_stored(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the time for which data are stored as a field: 60 TB of storage for 6 months, a 40 TB dataset kept 12 months."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for noun in pieces:
         stored = noun.kind == "K" and noun.value in STORED
         if not stored and not (noun.kind == "W" and noun.value == TERABYTES):

@@ -30,7 +30,7 @@ def with_needed(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
 
 def _need(sentence: Sentence, number: Piece) -> int:
     """The token of the word by which a number that has no noun is needed; -1 where there is none."""
-    figure, texts = number.value, [token.text for token in sentence.tokens]
+    figure, texts = number.value, list(sentence.texts)
     at = number.first - 1
     while at >= 0 and texts[at] in ROUGHLY:
         at -= 1

@@ -49,7 +49,7 @@ class OwnMachine:
 
 def with_own_machines(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with owned accelerators as what rented ones are compared with, which are as many of the same where none are named."""
-    text = sentence.text.lower()
+    text = sentence.lower
     if _AGAINST.search(text) is None or _BUYING.search(text) or any(piece.kind in "EL" or _is_price(piece) for piece in pieces):
         return list(pieces), []
     for at, piece in enumerate(pieces):

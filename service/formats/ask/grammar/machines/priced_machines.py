@@ -86,7 +86,7 @@ def of_machines(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 def parts_of_fleet(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with `two of them` as no number to weigh, where the number of all is said before it: it is asked what they are."""
     counts = [slot for slot in slots if slot.name in ("count", "nodes", "racks")]
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     named = {(slot.first, slot.last) for slot in slots if slot.name == "accelerator"}  # the pronoun stands for one
     of_them = [slot for slot in counts if texts[slot.last - 2 : slot.last - 1] == ["of"] and texts[slot.last - 1] in PRONOUNS]
     parts = [slot for slot in of_them if (slot.first, slot.last) not in named]

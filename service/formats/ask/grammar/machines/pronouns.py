@@ -88,7 +88,7 @@ def _name(piece: Piece) -> str:
 
 def with_multiples(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with half of that as the number it is, where the number before it has a noun: beside it, or in its place."""
-    match = _MULTIPLE.search(sentence.text.lower())
+    match = _MULTIPLE.search(sentence.lower)
     within = [piece for piece in pieces if match is not None and is_within(sentence, piece, match)]
     covered = sum(piece.last - piece.first for piece in within)
     whole = match is not None and covered == sum(match.start() <= token.start < match.end() for token in sentence.tokens)
@@ -131,7 +131,7 @@ def _whole(pieces: Sequence[Piece], end: int, *, plural: bool) -> list[Piece]:
 
 def with_limits(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without `under that` where a sum, a time or a day is said before; else it is asked what that is."""
-    match = _LIMITED.search(sentence.text.lower())
+    match = _LIMITED.search(sentence.lower)
     within = [piece for piece in pieces if match is not None and is_within(sentence, piece, match)]
     if match is None or not within or any(piece.kind in LIMITS and piece.last <= within[0].first for piece in pieces):
         return list(pieces), []

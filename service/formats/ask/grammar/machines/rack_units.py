@@ -27,7 +27,7 @@ HEIGHT = "rack units: how tall a machine is, and no number of accelerators"
 
 def without_rack_units(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without numbers of rack units, which are named."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found, doubts = list(pieces), []
     for number, unit in pairwise(pieces):
         low = is_count(number) and isinstance(number.value, Figure) and number.value.value <= MOST_UNITS

@@ -134,7 +134,7 @@ def _word_before(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
 
 def _without_replaced(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without the accelerator, or the kind of pricing, that others are looked for in place of: alternatives to h100, to spot."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     word = next((at for at, piece in enumerate(pieces) if texts[piece.first] in ALTERNATIVES), -1)
     rest = [piece for piece in pieces[word + 1 :] if sentence.words(piece) not in LINKS] if word >= 0 else []
     named = rest[1:2] if rest and rest[0].kind == "n" else rest[:1]

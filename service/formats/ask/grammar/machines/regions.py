@@ -64,7 +64,7 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
     while at < len(pieces):
         end = _end_of_city(sentence, pieces, at, vocabulary)
         text = sentence.part(pieces[at].first, pieces[end - 1].last) if end > at else ""
-        names = [name for name in vocabulary.places.get(compact(text), ()) if not providers or name.provider in providers]
+        names = [name for name in (vocabulary.places.get(compact(text), ()) if text else ()) if not providers or name.provider in providers]
         if names and (_is_place(sentence, found, pieces[end:]) or _is_first_of_several(sentence, pieces[end:], vocabulary)):
             of_city = {name.value: name for name in names}.values()
             found += [
@@ -81,6 +81,8 @@ def with_cities(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabul
 def _with_grids(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces of a question about carbon with a seller's region, as grids are called, as the place of one: carbon in aws:us-east-2."""
     found = list(pieces)
+    if not any(piece.kind == "O" for piece in pieces):
+        return found
     for at in range(len(pieces) - 2):
         seller, region = pieces[at].value, pieces[at + 2].value
         kinds = "".join(piece.kind for piece in pieces[at : at + 3])
@@ -95,13 +97,14 @@ def _with_grids(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
 
 def _is_of_team(sentence: Sentence, piece: Piece) -> bool:
     """Whether countries are those of people, and say nothing of where to run: our APAC team."""
-    after = [token.text for token in sentence.tokens[piece.last : piece.last + 1]]
-    return piece.kind in COUNTRIES and bool(TEAMS.intersection(after))
+    return piece.kind in COUNTRIES and bool(TEAMS.intersection(sentence.texts[piece.last : piece.last + 1]))
 
 
 def _end_of_city(sentence: Sentence, pieces: Sequence[Piece], at: int, vocabulary: Vocabulary) -> int:
     """The piece after the longest name of a place from a piece on; the piece itself where there is none."""
-    end = at
+    end, first = at, pieces[at]
+    if first.last == first.first or sentence.texts[first.first] not in vocabulary.place_beginnings:
+        return at
     while end < len(pieces) and end < at + LONGEST and _may_name(sentence, pieces[end]):
         end += 1
     while end > at and compact(sentence.part(pieces[at].first, pieces[end - 1].last)) not in vocabulary.places:
@@ -125,7 +128,7 @@ def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece
 
 def with_wider_places(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without a place that stands beside the larger one around it: Frankfurt or anywhere else in the EU."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for wider in pieces:
         first = wider.first
         while wider.kind in COUNTRIES and first > 0 and texts[first - 1] in WIDENING:

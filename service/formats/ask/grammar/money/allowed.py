@@ -46,7 +46,7 @@ def with_allowed(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
     kinds = [piece for piece in pieces if piece.kind == "S"]
     if len(kinds) != 1 or kinds[0].value not in ALLOWABLE:
         return list(pieces), []
-    kind, texts = kinds[0], [token.text for token in sentence.tokens]
+    kind, texts = kinds[0], list(sentence.texts)
     if any(piece.kind == "U" and piece.last == kind.first for piece in pieces):  # 1y reserved ok
         return list(pieces), []
     end, denied = _allowed_behind(texts, kind.last)

@@ -17,7 +17,7 @@ DOLLARS_OR_NOT = "how many dollars are these credits?"
 
 def with_credits(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without sums of credits that no dollars are said of, which are asked for."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         credited = is_sum(piece) and CREDITS.intersection(texts[piece.last : piece.last + 1])
         if not credited:

@@ -27,7 +27,7 @@ def with_overruns(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
     found = list(pieces)
     if not any(piece.kind == "I" and piece.value == "chance" for piece in pieces):
         return found, []
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         first = _overrun(texts, piece.first) if is_sum(piece) or piece.kind == "m" else -1
         after = pieces[at + 1 : at + 2]

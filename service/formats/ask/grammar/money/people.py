@@ -116,7 +116,7 @@ def _with_staff(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
         at for at, piece in enumerate(pieces) if piece.kind == "H" and at > 0 and pieces[at - 1].kind in "mn" and _is_hourly(pieces[at - 1])
     ]
     several = sum(piece.kind == "m" for piece in pieces) > 1 or any(piece.kind == "H" or piece.value in HOURS for piece in pieces)
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at in hourly if several else ():
         sign = at - 2 if at > 1 and pieces[at - 2].kind in "t=" else at - 1
         end = pieces[sign].first
@@ -139,7 +139,7 @@ def _is_hours(piece: Piece) -> bool:
 
 def _work(sentence: Sentence, time: Piece) -> tuple[str, int, int] | None:
     """What is done in a time, and the tokens from it to that work: hours of on-call, analysis 40 hours."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for words, field in WORK:
         after = time.last + (texts[time.last : time.last + 1] == ["of"] or texts[time.last : time.last + 1] == ["for"])
         joined = [text for text in texts[after : after + len(words) + 1] if text != "-"][: len(words)]

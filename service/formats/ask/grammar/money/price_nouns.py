@@ -57,7 +57,7 @@ NO_TIME = "the time from which another price holds, and no time of the run"
 
 def is_of_accelerators(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether the word of prices at a token begins its phrase, or stands behind whose it is: the h100 price, our rate."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     before = at - 1
     while before >= 0 and texts[before] in POSSESSIVE:
         before -= 1
@@ -118,7 +118,7 @@ def with_prices_to(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
 
 def _changes(sentence: Sentence) -> list[tuple[int, int]]:
     """Where a change of prices is said, from its verb to the end of the clause."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     spans = []
     for at, text in enumerate(texts):
         if text not in PRICES or LIMITING.intersection(texts[max(at - MOST_BEFORE, 0) : at]):
@@ -132,7 +132,7 @@ def _changes(sentence: Sentence) -> list[tuple[int, int]]:
 
 def _stated(sentence: Sentence, pieces: Sequence[Piece]) -> list[tuple[int, int]]:
     """Where a price is said with the day right behind it from which it holds, from the price on: a price of $1.60 from June."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     said = [piece for piece in pieces if piece.kind not in (FILLER, "H", "E", "=")]
     spans = []
     for price, joint, day in zip(said, said[1:], said[2:], strict=False):

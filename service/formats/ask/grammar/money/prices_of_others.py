@@ -61,7 +61,7 @@ def _is_sum(piece: Piece) -> bool:
 
 def _verb(sentence: Sentence, pieces: Pieces, at: int) -> int:
     """The token of the verb with which a seller names a sum; -1 where there is none."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     verb = pieces[at].first - 1
     while verb > 0 and texts[verb] in BEHIND_VERBS - ASKING:
         verb -= 1

@@ -87,7 +87,7 @@ def without_other_purposes(sentence: Sentence, pieces: Pieces) -> tuple[list[Pie
     if is_bought(pieces):
         return list(pieces), []
     found, doubts = list(pieces), []
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         after = pieces[at + 1].kind if at + 1 < len(pieces) else ""
         if not _is_sum(piece) or after in OF_UNITS or piece not in found:

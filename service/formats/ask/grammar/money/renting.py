@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
-from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
 UTILISATION = "utilisation"
 RENTING = "read as renting alone"
@@ -26,17 +26,18 @@ HOLDING = frozenset({"of", "on", "with"})
 USING = frozenset({"use", "using", "used", "need", "run", "running", "keep", "utilise", "utilize", "load"})
 OF_USE = frozenset({FILLER, UNKNOWN, "K", "!", "n", "g", "i", "U"})
 """Kinds of pieces that words of use, of a part and of the fleet may be read as."""
-SHARES: tuple[tuple[tuple[str, ...], Fraction], ...] = (
-    (("half",), Fraction(50)),
-    (("a", "third"), Fraction("33.33")),
-    (("one", "third"), Fraction("33.33")),
-    (("two", "thirds"), Fraction("66.67")),
-    (("a", "quarter"), Fraction(25)),
-    (("three", "quarters"), Fraction(75)),
-    (("three", "fourths"), Fraction(75)),
-    (("four", "fifths"), Fraction(80)),
-)
+SHARES: Mapping[tuple[str, ...], Fraction] = {
+    ("half",): Fraction(50),
+    ("a", "third"): Fraction("33.33"),
+    ("one", "third"): Fraction("33.33"),
+    ("two", "thirds"): Fraction("66.67"),
+    ("a", "quarter"): Fraction(25),
+    ("three", "quarters"): Fraction(75),
+    ("three", "fourths"): Fraction(75),
+    ("four", "fifths"): Fraction(80),
+}
 """Words of a part, in percent."""
+SHARES_BY_WORD = by_first_word(SHARES)
 FLEET: tuple[tuple[str, ...], ...] = (
     *(
         ("of", "them"),
@@ -105,20 +106,18 @@ def with_used_parts(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
 
 def _loaded(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:
     """Where a part and a word of use follow one another, as `_used` has them: two thirds load, three quarters of the time."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at in range(len(texts)):
-        for words, percent in SHARES:
+        if words := phrase_at(texts, at, SHARES_BY_WORD):
             end = at + len(words)
-            if tuple(texts[at:end]) == words:
-                yield from ((at, end, end + len(load), percent) for load in LOADS if tuple(texts[end : end + len(load)]) == load)
+            yield from ((at, end, end + len(load), SHARES[words]) for load in LOADS if tuple(texts[end : end + len(load)]) == load)
 
 
 def _used(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:
     """Where a word of use, a part and the fleet follow one another: the first token, that of the fleet, the one after it, and the part."""
-    texts = [token.text for token in sentence.tokens]
-    for at, text in enumerate(texts):
+    texts = list(sentence.texts)
+    for at in (at for at, text in enumerate(texts[:-1]) if text in USING):
         begin = at + 1 + (texts[at + 1 : at + 2] in (["only"], ["just"], ["about"]))
-        for words, percent in SHARES if text in USING else ():
+        if begin < len(texts) and (words := phrase_at(texts, begin, SHARES_BY_WORD)):
             end = begin + len(words)
-            if tuple(texts[begin:end]) == words:
-                yield from ((at, end, end + len(fleet), percent) for fleet in FLEET if tuple(texts[end : end + len(fleet)]) == fleet)
+            yield from ((at, end, end + len(fleet), SHARES[words]) for fleet in FLEET if tuple(texts[end : end + len(fleet)]) == fleet)

@@ -46,7 +46,7 @@ def with_sums_put(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
     """Put about 750k into one run: the one sum that is spent, where no dollars are said."""
     if any(piece.kind == "m" for piece in pieces):
         return list(pieces), []
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces):
         before = piece.first - 1
         while before >= 0 and texts[before] in ROUGHLY:
@@ -63,7 +63,7 @@ def with_sums_put(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
 
 def _is_for_run(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether what a sum is put into is a run, or what it is trained on: into the 13B run, in GPUs, but for storage."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     while at < len(texts) and texts[at] in ARTICLES - SPENT_ON:
         at += 1
     piece = next((each for each in pieces if each.first <= at < each.last), None)
@@ -72,7 +72,7 @@ def _is_for_run(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
 
 def with_prices_of_one(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """29.5k per H100: what one accelerator costs to buy, where the number of them is said besides."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found = list(pieces)
     counted = any(one.kind == "n" and other.kind in "gAN" for one, other in pairwise(pieces))
     for price in pieces if counted else ():
@@ -93,7 +93,7 @@ def _is_capex(piece: Piece) -> bool:
 def with_changed_rates(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The H100 rate goes from 2.10 to 2.60: dollars and cents behind a word of a price."""
     said = [piece for piece in pieces if piece.kind != FILLER]
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     rates: set[int] = set()
     for piece in said:
         before = piece.first - 1

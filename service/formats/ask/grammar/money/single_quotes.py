@@ -128,7 +128,7 @@ def _with_term_before(pieces: Sequence[Piece], price: Piece) -> list[Piece]:
 
 def with_validity(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the day until which a quote holds as no other day, and until which money does as the deadline."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     priced = any(piece.kind in "mHS" for piece in pieces)
     quoted = {piece.last for piece in pieces if piece.kind in "USHm" or is_cents(piece)}
     found, doubts = list(pieces), []
@@ -157,7 +157,7 @@ def _spent_by(texts: Sequence[str], day: Piece) -> int:
 
 def without_free_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without a time that costs nothing, which no quote has: 3 months free on a 15 month deal."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     quoted = any(piece.kind in QUOTING for piece in pieces)
     times = [piece for piece in pieces if piece.kind == "U" and quoted]
     free = [piece for piece in times if texts[piece.last : piece.last + 1] == ["free"] and texts[piece.last + 1 : piece.last + 2] != ["of"]]

@@ -46,7 +46,7 @@ OF_DECISION = "a limit by which you decide, and no value of the run: compare the
 
 def without_thresholds(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without such limits, each of which is named with its consequence."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found, doubts = list(pieces), []
     for at, figure in enumerate(pieces):
         end = at + 1

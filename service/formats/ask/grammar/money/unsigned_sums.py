@@ -124,7 +124,7 @@ def with_totals(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
 
 
 def _is_total(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
-    piece, texts = pieces[at], [token.text for token in sentence.tokens]
+    piece, texts = pieces[at], list(sentence.texts)
     after = pieces[at + 1].kind if at + 1 < len(pieces) else ""
     if not is_sum(piece) or (after and after in COUNTED | {"K"}):
         return False
@@ -199,7 +199,7 @@ def _is_of_hour(before: Sequence[str], pieces: Sequence[Piece]) -> bool:
 
 def with_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """What does 250k buy on 64 H100, how far does $300k go: the sum that is spent, and the question of what can be trained with it."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     for at, piece in enumerate(pieces[:-1]):
         first, verb = piece.first, pieces[at + 1]
         asked = texts[max(first - 2, 0) : first - 1] in (["what"], ["far"]) and texts[first - 1] in PAYING
@@ -229,7 +229,7 @@ def with_afforded(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
 
 def with_hours_bought(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """How many GPU-hours does $1.5M buy: what a sum is enough for, and no purchase."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     asked = any(pair == ("how", "many") and HOURS.intersection(texts[at : at + MOST_WORDS]) for at, pair in enumerate(pairwise(texts)))
     if not asked or not any(piece.kind == "m" or piece.value == "budget" for piece in pieces):
         return list(pieces), []
@@ -247,7 +247,7 @@ def _is_afforded(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     following = [other for other in pieces[at + 1 : at + 2] if other.first == piece.last]
     if not is_sum(piece) or _value(piece) >= MOST_AFFORDED_USD or any(other.kind in COUNTED and other.kind != "I" for other in following):
         return False
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     paid = piece.first > 0 and texts[piece.first - 1] in PAYING
     for_us = set(texts[piece.last : piece.last + 1]) <= BUYING and texts[piece.last + 1 : piece.last + 2] in (["us"], ["me"])
     return (paid and ("afford" in texts[: piece.first] or for_us)) or _is_left(texts, pieces, piece)

@@ -27,7 +27,7 @@ RATES = (*(["a"], ["per"], ["each"], ["every"], ["by"], ["/"], ["next"], ["this"
 
 def with_upfront(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with such a part as a percentage before its noun."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     pieces = _with_down(texts, pieces)
     nouns = [piece for piece in pieces if piece.value == UPFRONT and piece.kind in (UNKNOWN, "K")]
     found = list(pieces)

@@ -89,7 +89,7 @@ def with_languages(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
 
 def _is_of_data(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a word stands before what data are called, or right behind a number of them and before no other word."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     after = texts[pieces[at].last :]
     after = [text for text in after[:LISTED] if text not in (*LANGUAGES, "and", "+", ",", "plus")][:2] or after[:1]
     before = [piece.kind for piece in pieces[:at] if piece.kind != FILLER][-1:]

@@ -18,7 +18,7 @@ OF_KIND = "read as the kind of a model of the size that is said"
 
 def with_families(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with a size and its family as the size alone, where a word makes the family a kind."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     found: list[Piece] = []
     doubts: list[Doubt] = []
     for piece in pieces:

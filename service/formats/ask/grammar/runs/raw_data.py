@@ -41,12 +41,16 @@ _GONE = (
 _BARE = re.compile(rf"\b{_SHARE} {_SURVIVES}(?!\w)(?! (?:after|filter|dedup|the filter|the dedup))")
 _BEFORE = re.compile(rf"\b(?:before|pre|prior to) ?-?(?:any |the )?(?P<step>{_DEDUPE}|{_FILTER})(?: and (?:{_DEDUPE}|{_FILTER}))?(?!\w)")
 _RAW = re.compile(r"\braw\b")
+_ANY = re.compile(r"raw|dup|filter|clean|curation|quality")
+"""What every rule here needs."""
 _AFTER = re.compile(rf"\b(?:after|post|once)[ -](?:the )?(?:{_DEDUPE}|{_FILTER})(?: and (?:{_DEDUPE}|{_FILTER}))?(?!\w)")
 
 
 def with_raw_data(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the part of raw data that is left as a field, where what leaves it or raw data are said."""
-    text = sentence.text.lower()
+    text = sentence.lower
+    if _ANY.search(text) is None:
+        return list(pieces), []
     found = list(pieces)
     doubts: list[Doubt] = []
     for rules, gone in ((_LEFT, False), (_GONE, True)):
@@ -66,7 +70,7 @@ def with_raw_data(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
 
 def _without_raw(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without a number of raw tokens, where another is what is left of them: 9T raw tokens, 5.4T after dedup."""
-    text = sentence.text.lower()
+    text = sentence.lower
     left, raw = _AFTER.search(text), _RAW.search(text) or _BEFORE.search(text)
     large = [at for at, piece in enumerate(pieces) if isinstance(piece.value, Figure) and piece.kind == "n" and piece.value.scale >= LEAST]
     if left is None or raw is None:

@@ -11,7 +11,16 @@ from itertools import pairwise
 from service.formats.ask.grammar.attributes import BATCH_SEQUENCES, attributes
 from service.formats.ask.grammar.clauses import is_reinforcement
 from service.formats.ask.grammar.quantities import ANSWERS, TO_EACH
-from service.formats.ask.grammar.runs.rollouts import ANSWERS_OF_STEP, EACH, PER_PROMPT, PER_STEP, PROMPT_TOKENS, of_prompts, of_steps
+from service.formats.ask.grammar.runs.rollouts import (
+    ANSWERS_OF_STEP,
+    EACH,
+    PER_PROMPT,
+    PER_STEP,
+    PROMPT_TOKENS,
+    PROMPTS_OR_LENGTH,
+    of_prompts,
+    of_steps,
+)
 from service.formats.ask.grammar.slots import Doubt, Slot, plain
 from service.formats.ask.lexing.numbers import Figure
 from service.formats.ask.lexing.tokens import Piece, Sentence
@@ -22,6 +31,7 @@ MOST_RESPONSE_TOKENS = 2**20
 LEAST_LENGTH = 200
 """Fewer answers to a prompt are sampled than this [tokens]."""
 PROMPTS, SAMPLE_TOKENS = "prompts", "sample_tokens"
+OF_ANSWERS = frozenset({PROMPTS, SAMPLE_TOKENS, PER_STEP, PER_PROMPT, EACH, ANSWERS_OF_STEP, PROMPTS_OR_LENGTH})
 DIRECTIONS = {"in": PROMPT_TOKENS, "out": "response_tokens"}
 MOST_PROMPTS_PER_STEP = 4096
 """More are all the prompts of a run."""
@@ -104,6 +114,8 @@ def answers_to_each(pieces: Pieces) -> Iterator[Slot]:
 
 def join_prompts(slots: Sequence[Slot]) -> list[Slot]:
     """The slots with prompts and the answers to each as all the answers; answers to each without prompts are samples."""
+    if not any(slot.name in OF_ANSWERS or (slot.name == "method" and slot.value == "rl") for slot in slots):
+        return list(slots)
     found = _of_steps(_with_lengths(_of_few(of_prompts(slots))))
     prompts = [slot for slot in found if slot.name == PROMPTS]
     each = [slot for slot in found if slot.name == EACH or (prompts and slot.name == PER_PROMPT)]

@@ -44,7 +44,7 @@ HOW_MANY = "how many of its parameters work on a token, such as 13B active, or h
 
 def with_routing(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the experts of a token, and all experts beside them, as fields; without them where all experts are not said."""
-    text = sentence.text.lower()
+    text = sentence.lower
     whole = _OF_ALL.search(text)
     if whole is not None:
         return _replaced(sentence, pieces, whole), []

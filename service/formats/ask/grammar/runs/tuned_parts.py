@@ -38,7 +38,7 @@ def with_models_made(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
 
 def _is_made(sentence: Sentence, pieces: Sequence[Piece], method: Piece) -> bool:
     """Whether a noun of a state follows a method, its size between them or not; a participle says so alone, and so does `after`."""
-    texts = [token.text for token in sentence.tokens]
+    texts = list(sentence.texts)
     at = pieces.index(method) + 1
     while at < len(pieces) and pieces[at].kind in "nQM":
         at += 1
