@@ -94,6 +94,7 @@ def _are_opposed(sentence: Sentence, ways: Sequence[Slot]) -> bool:
     if len(ways) != 2 or ways[0].value == ways[1].value:
         return False
     between = [token.text for token in sentence.tokens[ways[0].last : ways[1].first]]
+    between = [text for text, before in zip(between, ["", *between], strict=False) if text != "/" or before != "w"]  # stick w/ bf16
     at = max((here for here, text in enumerate(between) if text in EITHER | THAN), default=-1)
     after = between[at + 1 :]
     opposed = at >= 0 and len(after) <= MOST_AFTER_JOINT and all(text.isalpha() and text not in ALSO for text in after)

@@ -147,6 +147,13 @@ def yearly_share(pieces: Sequence[Piece]) -> Iterator[Slot]:
         yield Slot(slot[0], slot[1], pieces[0].first, pieces[-1].last)
 
 
+def share_of_restarts(pieces: Sequence[Piece]) -> Iterator[Slot]:
+    """5% for restarts, 5% overhead for restarts: what is run again."""
+    slot = _share(OVERHEADS[-1], pieces[0].value) if isinstance(pieces[0].value, Figure) else None
+    if slot is not None and pieces[-1].value == "restart_minutes" and all(piece.value == OVERHEAD for piece in pieces[1:-2]):
+        yield Slot(*slot[:2], pieces[0].first, pieces[-1].last, "restarts read as reruns")
+
+
 def settings(pieces: Sequence[Piece]) -> Iterator[Slot]:
     """FSDP, flash attention, hourly checkpoints: words that are a setting with its value, and a note after a blank."""
     name, _, rest = str(pieces[0].value).partition("=")

@@ -115,6 +115,7 @@ RULES: tuple[Rule, ...] = (
     _rule("K?t?[mn]E|K[t=]?[mn]", quantities.capex),
     # attributes before the counts, so that a figure is theirs
     _rule("K[tb=]?p[@U]", attributes.yearly_share),
+    _rule("pK?oK", attributes.share_of_restarts),
     _rule("nKE", rates.network_of_each),
     _rule("[np]K[@U]L|[np]KL[@U]|K[=t]?[np]x?(?:[@U]L|L[@U])|[np][Ng]K[@U]|LK[=t]?[np]x?[@U]", preemptions.per_node_time),
     _rule("K[=t]*UL|K[=t]?[np]x?L|[np]KL|[np]LK", preemptions.per_node),
@@ -197,6 +198,7 @@ RULES: tuple[Rule, ...] = (
     _rule("A=n(?=,?A=)", quantities.accelerators),
     _rule("(?:n,)+nnx?AN", nodes.listed_machines),
     _rule("(?<!K)nn(?:x|gx?)?AN?", nodes.machines_of),
+    _rule("nN,nN,?nx?A", nodes.alternative_nodes),
     _rule("nN,?Ex?nx?A", nodes.nodes),
     _rule("nN,?nx?g[EL],?A?|nx?AN,?nx?gE", nodes.nodes),
     _rule("nx?AL", keyed.of_each_node),

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Literal
 
 from service.formats.ask.lexing.durations import MONTHS_OF, UNIT_OF, add_months, goes_on
-from service.formats.ask.lexing.edges import AFTER_DAYS, EARLY, LATE, day_in_words, read_edge, third_of
+from service.formats.ask.lexing.edges import AFTER_DAYS, EARLY, LATE, day_in_words, names_occasion, read_edge, third_of
 from service.formats.ask.lexing.holidays import next_holiday
 from service.formats.ask.lexing.quarters import part_of_year, read_lettered, read_short_year, read_worded
 from service.formats.ask.lexing.seasons import FIRST_MONTHS, LENGTH_MONTHS, read_season
@@ -356,7 +356,8 @@ def _read_month(tokens: Sequence[Token], at: int, today: date) -> tuple[int, Cal
         return end + 1, _month(int(following[0]), month)
     if following in (["next", "year"], ["this", "year"]):
         return end + 2, _month(today.year + (following[0] == "next"), month)
-    if word in _WORDS_TOO and begin == at and (at == 0 or tokens[at - 1].text not in _BEFORE_MONTHS):
+    dated = at > 0 and (tokens[at - 1].text in _BEFORE_MONTHS or names_occasion(tokens, at))
+    if word in _WORDS_TOO and begin == at and not dated:
         return None
     year = today.year if month > today.month or (month == today.month and tokens[at].text not in _NEXT) else today.year + 1
     return end, replace(_month(year, month), repeats="year")

@@ -20,6 +20,14 @@ DAYS_IN_WORDS = {
 } | {"thirtieth": 30}
 AFTER_DAYS = frozenset({"on", "with", "at", "for", "if", "we", "using", "please"})
 """Words behind the number of a day alone: by the 15th on 64 H100."""
+OWNING = frozenset({"the", "our", "its", "their", "my", "this"})
+OCCASIONS = frozenset(
+    (
+        *("gate", "gates", "review", "milestone", "deadline", "launch", "release", "target", "date", "board", "meeting", "demo", "cutoff"),
+        *("submission", "checkpoint", "goal", "budget", "forecast", "window", "run", "start", "delivery"),
+    )
+)
+"""What a month before it is that of."""
 TENS = {"twenty": 20, "thirty": 30}
 
 
@@ -49,6 +57,12 @@ def day_in_words(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     length = 1 + bool(tens)
     fits = number and words[length] == "of" and not (tens and number >= 10)
     return (at + length, tens + number) if fits else (at, 0)
+
+
+def names_occasion(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word that may be a month is one by the words around it: the May gate, our March review."""
+    after = [token.text for token in tokens[at + 1 : at + 2]]
+    return at > 0 and tokens[at - 1].text in OWNING and bool(OCCASIONS.intersection(after))
 
 
 def third_of(first: date, last: date, which: str) -> tuple[date, date]:

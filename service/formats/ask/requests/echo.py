@@ -231,6 +231,16 @@ def _compare(request: Body) -> Iterator[str]:
     yield f"{constraints['max_tco2e']:.10g} tCO2e" if "max_tco2e" in constraints else ""
     yield "live capacity" if constraints.get("require_available") else ""
     yield _OBJECTIVES.get(request.get("objective", ""), "")
+    for own in request.get("on_prem", ()):
+        yield from _power(own)
+        yield from _upkeep(own)
+
+
+def _power(own: Mapping[str, Any]) -> Iterator[str]:
+    """What owned accelerators draw, and the price of it."""
+    yield f"{own['kw_per_accelerator']:.10g} kW" if "kw_per_accelerator" in own else ""
+    yield f"PUE {own['pue']:.10g}" if "pue" in own else ""
+    yield f"electricity {usd_text(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
 
 
 def _optimal(request: Body) -> Iterator[str]:
@@ -265,9 +275,7 @@ def _buy_or_rent(request: Body) -> Iterator[str]:
     for own in request.get("own", ()):
         yield f"{usd_text(own['capex_usd_per_accelerator'])} each" if "capex_usd_per_accelerator" in own else ""
         yield f"residual value {percent_text(own['residual_share'])}" if "residual_share" in own else ""
-        yield f"{own['kw_per_accelerator']:.10g} kW" if "kw_per_accelerator" in own else ""
-        yield f"PUE {own['pue']:.10g}" if "pue" in own else ""
-        yield f"electricity {usd_text(own['usd_per_kwh'])}" if "usd_per_kwh" in own else ""
+        yield from _power(own)
         yield from _upkeep(own)
     yield f"from {demand['start']}" if "start" in demand else ""
     yield f"for {years_text(demand['years'])}" if "years" in demand else ""

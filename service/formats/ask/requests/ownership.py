@@ -38,6 +38,8 @@ LIKELY_USD = (5_000, 100_000)
 """What one accelerator with its share of a machine costs, so that a sum is taken for that of all of them [USD]."""
 OF_MACHINE = "capex_of_machine"
 DAYS_PER_MONTH = 365.25 / MONTHS_PER_YEAR
+BOUGHT, OWNED = "own.0", "on_prem.0"
+"""Where a request has what is to be bought, and what is owned already."""
 CAPEX = "own.0.capex_usd_per_accelerator"
 WEIGHED_ALL = "offers of every kind of pricing are weighed"
 YEARS_OF_TERM = {"reserved_1y": 1, "reserved_3y": 3}
@@ -73,10 +75,7 @@ def buy_or_rent_request(draft: Draft) -> Request:
     own = stated(
         capex_usd_per_accelerator=_capex(draft, hardware.get("count")),
         residual_share=draft.one("residual_share", "own.0.residual_share"),
-        kw_per_accelerator=_power(draft),
-        pue=draft.one("pue", "own.0.pue"),
-        usd_per_kwh=draft.one("usd_per_kwh", "own.0.usd_per_kwh"),
-        opex_share_per_year=draft.one("opex_share_per_year", "own.0.opex_share_per_year"),
+        **_running(draft, BOUGHT),
         tax_rate=draft.one("tax_rate", "own.0.tax_rate"),
         depreciation_years=_years_of(draft, DEPRECIATION),
         lead_time_months=_months_of(draft, LEAD_TIME),
@@ -107,7 +106,10 @@ def owned_already(draft: Draft) -> list[Request]:
     owned = [slot.value for slot in draft.slots.each(OWN_MACHINE) if isinstance(slot.value, OwnMachine)]
     if owned:
         draft.note("on_prem.0.capex_usd_per_accelerator", 0, WHOLE)
-    return [{"name": "own", "accelerator": own.accelerator.value, "count": own.count, "capex_usd_per_accelerator": 0} for own in owned[:1]]
+    return [
+        {"name": "own", "accelerator": own.accelerator.value, "count": own.count, "capex_usd_per_accelerator": 0, **_running(draft, OWNED)}
+        for own in owned[:1]
+    ]
 
 
 def _rented_how(draft: Draft) -> list[str]:
@@ -261,9 +263,18 @@ def _capex(draft: Draft, count: int | None) -> Any:
     return usd
 
 
-def _power(draft: Draft) -> float | None:
+def _running(draft: Draft, path: str) -> Request:
+    """What owned accelerators draw and cost while they run."""
+    return stated(
+        kw_per_accelerator=_power(draft, f"{path}.kw_per_accelerator"),
+        pue=draft.one("pue", f"{path}.pue"),
+        usd_per_kwh=draft.one("usd_per_kwh", f"{path}.usd_per_kwh"),
+        opex_share_per_year=draft.one("opex_share_per_year", f"{path}.opex_share_per_year"),
+    )
+
+
+def _power(draft: Draft, path: str) -> float | None:
     """Power of one accelerator; what is more than one draws is that of a machine, and shared among its accelerators [kW]."""
-    path = "own.0.kw_per_accelerator"
     of_machine: float | None = draft.one("kw_of_machine", path)
     kw: float | None = draft.one("kw_per_accelerator", path) if of_machine is None else of_machine
     if kw is None or (of_machine is None and kw <= MOST_ACCELERATOR_KW):

@@ -31,6 +31,9 @@ SQUEEZING = frozenset({"squeeze", "cram", "shoehorn", "squish", "squeezing", "cr
 ONTO = frozenset({"on", "onto", "in", "into"})
 OWNED = frozenset({"my", "our", "the", "one", "these", "those", "just", "only"})
 FITS = "fits"
+MEANT = frozenset({"that", "this", "it", "there"})
+TIMES_MEANT = frozenset({"?", ".", ",", "window", "time", "slot", "period", "gap", "timeframe", "budget", "deadline", "timeline"})
+"""Words behind it that mean the time which was said before."""
 PER_WORDS = frozenset({"per", "/", "a"})
 MILLION = 10**6
 SCALES = {"million": MILLION, "m": MILLION, "1m": MILLION, "billion": 10**9, "bn": 10**9, "trillion": 10**12}
@@ -60,12 +63,16 @@ def with_fit_asked(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], lis
         placed = before[-1:] in ([word] for word in ONTO) or (before[-2:-1] != [] and before[-2] in ONTO and before[-1] in PER | OWNED)
         if placed:
             found[at] = replace(piece, kind=FILLER, value=FITS)
-    return [_of_time(found, at) for at in range(len(found))], []
+    return [_of_time(sentence, found, at) for at in range(len(found))], []
 
 
-def _of_time(pieces: Pieces, at: int) -> Piece:
-    """A word of fitting right before a time or day as a limit: fit into 2 days, fits in Q1."""
+def _of_time(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
+    """A word of fitting right before a time or day as a limit (fit into 2 days, fits in Q1), or of the time that was said: fit in that."""
     piece = pieces[at]
+    meant = [token.text for token in sentence.tokens[piece.last : piece.last + 2]]
+    pronoun = meant[:1] != [] and meant[0] in MEANT and (meant[1:] == [] or meant[1] in TIMES_MEANT)
+    if piece.kind == FILLER and piece.value == FITS and pronoun and any(other.kind in "UD" for other in pieces[:at]):
+        return replace(piece, value="")
     after = [other.kind for other in pieces[at + 1 :] if other.kind not in (FILLER, *"ilo")][:1]
     timed = piece.kind == FILLER and piece.value == FITS and after != [] and after[0] in "UD"
     return replace(piece, kind="l", value="limit") if timed else piece

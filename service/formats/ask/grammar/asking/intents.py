@@ -168,6 +168,13 @@ def _without_subject(asked: set[object], *, has_setting: bool) -> Kind | None:
     return next((kind for kind in order if kind in asked), "estimate" if has_setting else None)
 
 
+def _are_prices_weighed(slots: Slots) -> bool:
+    """Whether words ask for the prices of accelerators by several sellers or kinds of pricing, and no means are said: get me prices."""
+    several = any(len({_said(slot.value) for slot in slots.all if slot.name == name}) > 1 for name in ("provider", "pricing", "region"))
+    means = slots.has(*MONEY, "accelerator_hours", "flops", "limit", "deadline", "utilisation")
+    return _hints("price")(slots) and several and slots.has("accelerator") and not means and not _is_trained(slots)
+
+
 def _may_be_optimal(slots: Slots) -> bool:
     """Whether the size can be what is asked for: it is not said with its data, and where it is, there are means besides."""
     sized = slots.has("model", "doubtful_model", "params")
@@ -241,6 +248,7 @@ CUES: tuple[Cue, ...] = (
     Cue("optimal", 20, _asks(AFFORDED)),
     Cue("price", 2, _are_offers),
     Cue("price", 5, _are_hours_at_price),
+    Cue("price", 2, _are_prices_weighed),
     Cue("price", 5, lambda slots: _asks("price")(slots) and _are_offers(slots)),
     Cue("estimate", 4, _is_whole_run),
     Cue("estimate", 3, _is_trained),

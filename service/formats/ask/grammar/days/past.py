@@ -30,6 +30,7 @@ LAST_DAY = "a status is of the past: the last such day"
 CUMULATIVE = "a status is of the program from its start to the last day of that time: what was spent in it alone is the difference of two"
 DIFFERENCE = "a status is of the program from its start to now: what was done in a part of it is the difference of two"
 NO_PLACE_IN_STATUS = "has no place in a request of kind status"
+OF_TRACKED = "a status is of the budget that is tracked of the program"
 NO_MEANING_IN_STATUS = NO_MEANING.format("status")
 UNFINISHED = "that time is not over: a status of the program from its start to today"
 
@@ -124,6 +125,8 @@ def _of_status(doubt: Doubt) -> Doubt:
     of_past = doubt.text.lower().split()[:1] and doubt.text.lower().split()[0] in PAST_WORDS
     if doubt.question == PAST or (of_past and doubt.question == QUESTION):
         return replace(doubt, question=DIFFERENCE, blocking=False)
+    if doubt.question.startswith(NO_PLACE_IN_STATUS) and "budget" in doubt.text.lower().split():
+        return replace(doubt, question=OF_TRACKED, blocking=False)
     if doubt.question.startswith(NO_PLACE_IN_STATUS) and UNIT_OF.keys() & set(doubt.text.lower().split()):
         return replace(doubt, question=DIFFERENCE, blocking=False)
     context = doubt.question in (f"how much {doubt.text}?", NO_MEANING_IN_STATUS)

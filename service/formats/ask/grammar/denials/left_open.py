@@ -30,6 +30,16 @@ CARELESS = re.compile(
     r"(?: (?:is|are|here|for now|side))?\b",
     re.IGNORECASE,
 )
+UNTROUBLED = re.compile(
+    r"\b(?:(?:there (?:are|is|have been) |had |have |having |see |seeing |with )?(?:no|zero|without|w/o)(?: any)?"
+    r"(?: (?!and\b|or\b|on\b)[a-z][\w-]*){0,2}? ?\b(?:issues?|problems?|troubles?|hassles?|complaints?|incidents?)"
+    r"(?: (?:with|on|from|in|around) (?:the |our |any |its )?[a-z][\w-]*)?(?: (?:so far|yet|there|at all|expected|known|reported))?)"
+    r"(?=\s*(?:[,.;?!)]|$|and\b|but\b|what\b|how\b|-))",
+    re.IGNORECASE,
+)
+VALUED = frozenset("APRJMGCSnmpDUTQ")
+"""Kinds of pieces that are no part of a remark: no issues with AWS."""
+REMARK = "read as a remark: it changes nothing of what is asked"
 WAIVED = "waived"
 """The value of words that say nothing more."""
 UNASKED = "an answer has its cost besides"
@@ -68,8 +78,10 @@ def without_asides(sentence: Sentence, pieces: Pieces) -> Settled:
     """The pieces without the tail of a yes-or-no question, without a place that data stay in, and without what nobody asks for."""
     found = list(pieces)
     doubts: list[Doubt] = []
-    for pattern, said in ((OR_NO, ""), (LEAVING, PLACED), (CARELESS, UNASKED)):
+    for pattern, said in ((OR_NO, ""), (LEAVING, PLACED), (CARELESS, UNASKED), (UNTROUBLED, REMARK)):
         for match in pattern.finditer(sentence.text):
+            if pattern is UNTROUBLED and any(piece.kind in VALUED and is_within(sentence, piece, match) for piece in pieces):
+                continue
             found = [
                 replace(piece, kind=FILLER, value=WAIVED) if piece.last > piece.first and is_within(sentence, piece, match) else piece
                 for piece in found

@@ -50,6 +50,13 @@ def _is_one_machine(pieces: Pieces) -> bool:
     return [piece.kind for piece in pieces] == ["n", "A", "N"] and 1 < count <= size and pieces[-1].value == ONE
 
 
+def alternative_nodes(pieces: Pieces) -> Iterator[Slot]:
+    """2 nodes vs 4 nodes of 8 H100: each number of nodes, of the size that is said once."""
+    *numbers, size = _numbers(pieces)
+    if 1 <= size <= MOST_PER_MACHINE and all(1 <= number <= MOST_COUNT // size for number in numbers):
+        yield from _each_number(pieces, sorted(numbers), size)
+
+
 def nodes_of_each(pieces: Pieces) -> Iterator[Slot]:
     """2 nodes of H100, 8 each: what each of them has."""
     of_each = figures(pieces)[1]

@@ -11,20 +11,21 @@ from service.formats.ask.grammar.quantities import LEAST_CAPEX_USD
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 from service.formats.ask.lexing.vocabulary import Name
 
 OWN_MACHINE, LETTER = "own_machine", "ω"
 _PLACE = r"(?:cluster|fleet|hardware|dc|data ?cent(?:er|re)s?|lab|server room)"
 _BEFORE = re.compile(
-    r"\b(?:(?:we |i )(?:already |currently )?own|already (?:own|have|bought)|already owned|(?:our|my|your) own|on[- ]?prem(?:ises?)?"
+    r"\b(?:(?:we |i )(?:already |currently )?own|already (?:own|have|bought)|(?:already )?owned|(?:our|my|your) own|on[- ]?prem(?:ises?)?"
     rf"|in-house)(?: {_PLACE})?(?: (?:of|with))?(?: the| our)? ?\(?$"
     rf"|\b(?:our|my|your)(?: own| existing| in-house| on[- ]?prem)? {_PLACE} ?(?:of|with|has|,|:|\()? ?$"
 )
 """Words right before a number of accelerators that are owned."""
 _BEHIND = re.compile(
-    rf"^ ?(?:gpus )?(?:(?:in|at|of) (?:our|my) (?:own )?{_PLACE}|(?:that |which )?we (?:already )?own|on[- ]?prem(?:ises?)?)\b"
+    rf"^ ?(?:gpus )?(?:(?:in|at|of) (?:our|my) (?:own )?{_PLACE}"
+    r"|(?:that |which )?we (?:already )?own|(?:already )?owned|on[- ]?prem(?:ises?)?)\b"
 )
 _AGAINST = re.compile(r"\b(?:or(?! not\b)|vs\.?|versus|against|instead of|compared (?:to|with)|rather than)\b")
 _RENTED = re.compile(r"\b(?:rent(?:ed|ing|al)?|lease|leasing|clouds?|spot|on[- ]demand|reserved?|reservations?)\b")
@@ -36,6 +37,9 @@ FARTHEST, PARTED = 40, re.compile(r"[,.;:?!]")
 """Characters between a word of alternatives and what it is before, and marks that part them."""
 MOST_CAPEX_USD = 200_000
 """More than one accelerator costs: a budget."""
+_PLACE_OF_OWN = re.compile(rf"\b{_PLACE}(?: (?:is|are|sits?|located))? (?:in|at|near) (?:the )?$")
+_PLACE_BEHIND = re.compile(r"^ ?(?:gpus |cards )?(?:in|near) (?:the )?$")
+PLACE_OF_OWN = "the place of what is owned: what is rented may be anywhere"
 WHOLE = "already owned: what it cost to buy is spent either way, so that only its energy and upkeep count"
 
 
@@ -64,11 +68,24 @@ def with_own_machines(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
         if not against or not isinstance(named, Chosen) or not isinstance(piece.value, Figure):
             return list(pieces), []
         told = [each for each in pieces if cue[0] <= each.first and each.last <= cue[1] and each not in pieces[at:end]]
+        places = [each for each in pieces if _is_place_of_own(sentence, text, each, pieces[end - 1].last)]
+        doubts = [Doubt(part, (), PLACE_OF_OWN, blocking=False) for part in dict.fromkeys(_part(sentence, each) for each in places)]
         first = piece.first if others else pieces[end - 1].first
         owned = Piece(LETTER, OwnMachine(int(piece.value.value), named.name), first, pieces[end - 1].last)
         machine = [] if others else pieces[at:end]
-        return [each for each in (*pieces[:at], *machine, owned, *pieces[end:]) if each not in told], []
+        return [each for each in (*pieces[:at], *machine, owned, *pieces[end:]) if each not in told + places], doubts
     return list(pieces), []
+
+
+def _is_place_of_own(sentence: Sentence, text: str, piece: Piece, machine: int) -> bool:
+    """Whether a place is that of what is owned: dc in Oregon, we own 64 H100 in Texas. `machine`: the token after the accelerators."""
+    begin = sentence.tokens[piece.first].start
+    behind = piece.first > machine and _PLACE_BEHIND.search(text[sentence.tokens[machine - 1].end : begin])
+    return (piece.kind in "RJ" and bool(_PLACE_OF_OWN.search(text[:begin]) or behind)) or (piece.kind == UNKNOWN and bool(behind))
+
+
+def _part(sentence: Sentence, piece: Piece) -> str:
+    return sentence.part(piece.first, piece.last)
 
 
 def _is_price(piece: Piece) -> bool:

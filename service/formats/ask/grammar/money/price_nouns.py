@@ -13,6 +13,10 @@ from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PRICES = frozenset({"price", "prices", "rate", "rates", "pricing"})
+WHICH_PRICE = "which price of power holds for the run: one of these?"
+PRICE_OF_POWER = "usd_per_kwh"
+POWER = frozenset({"power", "electricity", "energy", "kwh"})
+"""Words of what else has a price that changes."""
 OF_ACCELERATORS = frozenset(
     (
         *("list", "spot", "hourly", "our", "my", "the", "a", "market", "current", "cloud", "rental", "rent", "contract", "negotiated"),
@@ -79,9 +83,9 @@ def without_rates_of_others(sentence: Sentence, pieces: Sequence[Piece]) -> tupl
 
 def without_days_of_change(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a question about a run without the day of a change in prices: h100 price drops to 1.60 in June 2027."""
-    if not any(is_trained(piece) for piece in pieces):
-        return list(pieces), []
-    found, doubts = list(pieces), []
+    found, doubts = _without_power_range(sentence, pieces)
+    if not any(is_trained(piece) for piece in found):
+        return found, doubts
     for first, last in [*_changes(sentence), *_stated(sentence, pieces)]:
         within = [piece for piece in found if first <= piece.first and piece.last <= last]
         times = [piece for at, piece in enumerate(within) if piece.kind == "D" or (piece.kind == "U" and within[at - 1].kind == "i")]
@@ -121,13 +125,42 @@ def _changes(sentence: Sentence) -> list[tuple[int, int]]:
     texts = list(sentence.texts)
     spans = []
     for at, text in enumerate(texts):
-        if text not in PRICES or LIMITING.intersection(texts[max(at - MOST_BEFORE, 0) : at]):
+        if text not in PRICES | POWER or LIMITING.intersection(texts[max(at - MOST_BEFORE, 0) : at]):
             continue
-        end = next((here for here in range(at, len(texts)) if texts[here] in ENDS), len(texts))
+        ends = (here for here in range(at, len(texts)) if texts[here] in ENDS)
+        end = next(
+            (here for here in ends if texts[here] != "and" or texts[here + 1 : here + 2] == [] or texts[here + 1] not in CHANGING),
+            len(texts),
+        )
         verb = next((here for here in range(at + 1, end) if texts[here] in CHANGING), end)
         if verb < end:
             spans.append((verb, end))
     return spans
+
+
+def _without_power_range(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces without two prices of power of which the one follows the other, which are asked about: from 8 to 13 cents.
+
+    Of one alone (power goes to 9 cents per kWh) the noun says nothing more."""
+    texts = sentence.texts
+    for verb, end in _changes(sentence) if POWER.intersection(texts) else ():
+        noun = max((at for at in range(max(verb - MOST_STATED, 0), verb) if texts[at] in POWER), default=-1)
+        within = [piece for piece in pieces if 0 <= noun <= piece.first and piece.last <= end]
+        prices = [piece for piece in within if piece.kind in "nm"]
+        in_units = [piece for piece in prices if piece.kind == "m"]
+        if len(prices) == len(("from", "to")) and in_units and texts[prices[0].last : prices[1].first][-1:] == (TO,):
+            stop = next((piece.last for piece in within if piece.first == prices[1].last and piece.kind == "K"), prices[1].last)
+            unit = sentence.part(in_units[-1].first, in_units[-1].last).lstrip("0123456789.,$")
+            asked = Doubt(sentence.part(noun, stop), tuple(_per_kwh(sentence, price, unit) for price in prices), WHICH_PRICE)
+            return [piece for piece in pieces if not (noun <= piece.first and piece.last <= stop)], [asked]
+        if len(prices) == 1 and any(piece.kind == "K" and piece.value == PRICE_OF_POWER and piece.first > verb for piece in within):
+            return [replace(piece, kind=FILLER, value="") if piece.first == noun and piece.kind == "K" else piece for piece in pieces], []
+    return list(pieces), []
+
+
+def _per_kwh(sentence: Sentence, price: Piece, unit: str) -> str:
+    """A price of power in words; one without a unit has that of the other."""
+    return f"{sentence.part(price.first, price.last)}{unit if price.kind == 'n' else ''} per kWh"
 
 
 def _stated(sentence: Sentence, pieces: Sequence[Piece]) -> list[tuple[int, int]]:

@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from service.formats.ask.grammar.asking.asked_words import is_trained
+from service.formats.ask.grammar.days.times import HAVING
+from service.formats.ask.grammar.machines.kept import CHECKPOINTS
+from service.formats.ask.grammar.money.reservations import TERMS
 from service.formats.ask.grammar.money.unsigned_sums import TRAINED, is_bought
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
@@ -14,6 +18,7 @@ from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
 UTILISATION = "utilisation"
+RESERVED = "read as reserved for that time"
 RENTING = "read as renting alone"
 REFUSING = frozenset({"can't", "cannot", "won't"})
 """Words of a piece that denies, beside those that leave something out."""
@@ -23,6 +28,7 @@ WANTING = frozenset(
 """Words between that and the purchase."""
 MACHINES = frozenset("AgN")
 HOLDING = frozenset({"of", "on", "with"})
+KEEPING = frozenset({"kept", "held", "owned", "keep", "hold", "keeping", "holding", "retained", "run", "used"})
 USING = frozenset({"use", "using", "used", "need", "run", "running", "keep", "utilise", "utilize", "load"})
 OF_USE = frozenset({FILLER, UNKNOWN, "K", "!", "n", "g", "i", "U"})
 """Kinds of pieces that words of use, of a part and of the fleet may be read as."""
@@ -74,17 +80,45 @@ def without_purchase(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
 
 
 def with_held_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """A month of 64 H100: as long as they are held, and no rate."""
-    found = list(pieces)
+    """A month of 64 H100: as long as they are held, and no rate. Bought and kept 4 years: the time of use."""
+    found = [replace(piece, kind=FILLER, value="") if _is_kept(sentence, pieces, at) else piece for at, piece in enumerate(pieces)]
+    doubts: list[Doubt] = []
     for at, piece in enumerate(pieces):
         time = piece.value
-        if piece.kind != "U" or not isinstance(time, Duration) or not time.article:
+        if piece.kind != "U" or not isinstance(time, Duration):
+            continue
+        if _is_term(sentence, pieces, at, time):
+            found[at] = Piece("S", TERMS[time.years], piece.first, piece.last)
+            doubts.append(Doubt(sentence.part(piece.first, piece.last), (), RESERVED, blocking=False))
+        if not time.article:
             continue
         texts = [token.text for token in sentence.tokens[piece.last : piece.last + 1]]
         after = [each.kind for each in pieces[at + 1 :] if each.kind not in (FILLER, "x", "i")][:2]
         if texts and texts[0] in HOLDING and after[:1] == ["n"] and after[1:] and after[1] in MACHINES:
             found[at] = replace(piece, value=replace(time, article=False))
-    return found, []
+    return found, doubts
+
+
+def _is_term(sentence: Sentence, pieces: Sequence[Piece], at: int, time: Duration) -> bool:
+    """Whether a year or three right behind a seller is the term of a reservation for the run: 64 H100 coreweave 1y."""
+    before = [piece for piece in pieces[:at] if sentence.words(piece) != "for"][-1:]
+    if not before or before[0].kind != "P" or pieces[at].first - before[0].last > 1 or HAVING.intersection(sentence.texts):
+        return False
+    behind = [piece.kind for piece in pieces[at + 1 :] if piece.kind != FILLER][:1]
+    held = any(piece.kind in "SUr§" for piece in pieces if piece is not pieces[at])
+    said = not time.article or pieces[at].first > before[0].last
+    plain = time.years in TERMS and said and not time.of_calendar and behind not in (["l"], ["K"], ["b"], ["§"])
+    return plain and not held and not is_bought(pieces) and any(piece.kind in TRAINED or is_trained(piece) for piece in pieces)
+
+
+def _is_kept(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a verb of keeping stands before the years that what is bought is kept."""
+    if pieces[at].kind != UNKNOWN or sentence.words(pieces[at]) not in KEEPING:
+        return False
+    after = [each.value for each in pieces[at + 1 :] if each.kind not in (FILLER, "o")][:1]
+    years = [time for time in after if isinstance(time, Duration) and time.years >= 1 and not time.article]
+    before = [sentence.words(piece) for piece in pieces[max(at - 2, 0) : at]]
+    return bool(years) and is_bought(pieces) and not CHECKPOINTS.intersection(before)
 
 
 def with_used_parts(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

@@ -127,10 +127,9 @@ def _asks_prices(slots: Sequence[Slot]) -> bool:
 
 def reserved_for(pieces: Pieces) -> Iterator[Slot]:
     """A 12-month reservation, reserved for 3 years: the kind of pricing, and no time that a run takes."""
-    years = next(piece.value.years for piece in pieces if isinstance(piece.value, Duration))
-    plain_ones = any(piece.value == "reserved" for piece in pieces)
-    if plain_ones and years in TERMS:
-        yield Slot("pricing", TERMS[years], pieces[0].first, pieces[-1].last, note=RESERVED_FOR)
+    length = next(piece.value for piece in pieces if isinstance(piece.value, Duration))
+    if any(piece.value == "reserved" for piece in pieces) and (length.years in TERMS or length.years >= 1):
+        yield from contracts(pieces)
 
 
 def terms(pieces: Pieces) -> Iterator[Slot]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.asking.asked_words import PER
-from service.formats.ask.grammar.clauses import is_cents
+from service.formats.ask.grammar.clauses import STOPS, is_cents
 from service.formats.ask.grammar.money.price_nouns import is_of_accelerators
 from service.formats.ask.grammar.money.terse_sums import LIKELY_CAPEX_USD
-from service.formats.ask.grammar.money.unsigned_sums import READ_AS_DOLLARS, in_dollars, is_sum
+from service.formats.ask.grammar.money.unsigned_sums import COUNTED, READ_AS_DOLLARS, in_dollars, is_sum
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 PUTTING = frozenset(
@@ -33,6 +33,12 @@ SPENT_ON = frozenset(
 """What a sum that is put into it is the budget of."""
 OF_RUNS = "MnBQAgNCYyI#P"
 """Kinds of pieces of the same."""
+OF_BUDGETS = frozenset("oitDUAgNxGIPMBnTQY#")
+"""Kinds of pieces between a budget and what it is: the budget for next quarter is 750k."""
+OF, TIMES = frozenset({"of"}), frozenset({"fy", "year", "quarter", "month", "q1", "q2", "q3", "q4", "h1", "h2"})
+HOLDERS = frozenset({"team", "group", "lab", "department", "org", "division", "fiscal", "program", "project", "pilot"})
+"""Words between them that are not known."""
+BEING = frozenset({"is", "are", "be", "was", ":", "=", "comes"})
 OF_RUN_OR_NOT = "is it the budget of the run?"
 RATES = frozenset({"rate", "rates", "price", "prices"})
 CHANGES = frozenset({"from", "to", "at", "and", "vs", "or", "versus", "->"})
@@ -43,7 +49,10 @@ CHANGING = frozenset(
 
 
 def with_sums_put(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """Put about 750k into one run: the one sum that is spent, where no dollars are said."""
+    """Put about 750k into one run: the one sum that is spent, where no dollars are said; or the budget for next year is 3M."""
+    if (told := _told_budget(sentence, pieces)) is not None:
+        note = Doubt(sentence.part(told.first, told.last), (), READ_AS_DOLLARS, blocking=False)
+        return [in_dollars(piece) if piece is told else piece for piece in pieces], [note]
     if any(piece.kind == "m" for piece in pieces):
         return list(pieces), []
     texts = list(sentence.texts)
@@ -59,6 +68,31 @@ def with_sums_put(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
             note = Doubt(sentence.part(piece.first, piece.last), (), READ_AS_DOLLARS, blocking=False)
             return [*pieces[:at], in_dollars(piece), *pieces[at + 1 :]], [note]
     return list(pieces), []
+
+
+def _told_budget(sentence: Sentence, pieces: Sequence[Piece]) -> Piece | None:
+    """The sum that a budget is, where words of what it is for stand between them, and no other figure or sum."""
+    nouns = [piece for piece in pieces if piece.kind == "l" and "budget" in sentence.words(piece)]
+    for at, piece in enumerate(pieces) if nouns else ():
+        counted = at + 1 < len(pieces) and pieces[at + 1].first == piece.last and pieces[at + 1].kind in COUNTED - {"I"}
+        noun = next((noun for noun in reversed(nouns) if noun.last < piece.first), None)
+        if noun is not None and is_sum(piece) and not counted and _leads_to(sentence, pieces, noun, piece):
+            return piece
+    return None
+
+
+def _leads_to(sentence: Sentence, pieces: Sequence[Piece], noun: Piece, sum_of: Piece) -> bool:
+    """Whether all words between a budget and a sum say whose, for what or for when it is."""
+    words = [text for text in sentence.texts[noun.last : sum_of.first] if text not in ROUGHLY]
+    between = [piece for piece in pieces if noun.last <= piece.first and piece.last <= sum_of.first and piece.kind != FILLER]
+    if len(words) <= 1 or STOPS.intersection(words) or not all(_is_of_budget(sentence, piece) for piece in between):
+        return False
+    timed = bool(TIMES.intersection(words)) and all(piece.kind in "oiDl" for piece in between)
+    return words[-1] in BEING or (words[-1] in OF and timed)
+
+
+def _is_of_budget(sentence: Sentence, piece: Piece) -> bool:
+    return piece.kind in OF_BUDGETS or (piece.kind == UNKNOWN and sentence.words(piece) in HOLDERS)
 
 
 def _is_for_run(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:

@@ -43,6 +43,9 @@ CHARGING = frozenset(
 )
 ROUGHLY = frozenset({"about", "around", "only", "just", "roughly", "currently", "now", "is", ":", "us", "at"})
 """Words that may stand between a word of paying and the price."""
+OF_QUOTE = frozenset({"of", "for", "at"})
+QUOTES = frozenset({"quote", "quotes", "offer", "bid", "price", "rate"})
+"""Words before a price that is stated: a quote of 2.10, reserved at crusoe for 1.95."""
 CHANGING = frozenset(
     (
         *("to", "drop", "drops", "dropped", "dropping", "fall", "falls", "fell", "falling", "go", "goes", "went", "come", "comes", "down"),
@@ -169,10 +172,15 @@ def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     if not is_cents(piece):
         return False
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind == "K")
+    of_unit = at + 1 < len(pieces) and pieces[at + 1].kind == UNKNOWN and pieces[at + 1].first == piece.last
     before = [token.text for token in sentence.tokens[: piece.first]]
     while before and before[-1] in ROUGHLY:
         before.pop()
-    return not counted and before[-1:] != [] and before[-1] in CHARGING
+    if counted or not before:
+        return False
+    quoted = before[-1] in OF_QUOTE - {"for"} and (before[-2:-1] != [] and before[-2] in QUOTES)
+    sold = before[-1] in OF_QUOTE and not of_unit and any(other.kind in "PS" and other.last == len(before) - 1 for other in pieces[:at])
+    return before[-1] in CHARGING or sold or (quoted and not of_unit)
 
 
 def _is_stated(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
