@@ -17,7 +17,7 @@ from service.formats.ask.grammar.bare import meanings, settle, with_ratio
 from service.formats.ask.grammar.context import settle_context
 from service.formats.ask.grammar.days.arrivals import with_arrivals
 from service.formats.ask.grammar.days.of_others import ends_after_start
-from service.formats.ask.grammar.days.past import changed_prices, of_past, past_days, without_papers, words_of_status
+from service.formats.ask.grammar.days.past import changed_prices, of_past, past_days, without_papers, without_years_over, words_of_status
 from service.formats.ask.grammar.days.times import of_nouns, of_rests, while_had
 from service.formats.ask.grammar.days.told import without_told
 from service.formats.ask.grammar.denials import marketplaces
@@ -157,7 +157,7 @@ def _request(
     if kind == "price":
         said.all = tuple(_without_year(sentence, slot) for slot in terms_beside(said.all))
     elif kind in OF_RUNS:
-        said.all = tuple(of_past(sentence, slot, draft.today) for slot in said.all)
+        said.all = tuple(of_past(sentence, slot, draft.today) for slot in without_years_over(sentence, said.all, draft.today))
     found, of_markets = marketplaces.settle(said.all, kind)
     said.all, draft.notes = tuple(found), [*draft.notes, *of_markets]
     draft.doubts += group_doubts(sentence, said.all, kind)

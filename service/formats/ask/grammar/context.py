@@ -61,7 +61,7 @@ from service.formats.ask.grammar.money.credits import with_credits
 from service.formats.ask.grammar.money.depreciation import with_depreciation
 from service.formats.ask.grammar.money.overruns import with_overruns
 from service.formats.ask.grammar.money.paying_off import with_commitment_asked
-from service.formats.ask.grammar.money.people import with_crews, with_people
+from service.formats.ask.grammar.money.people import with_crews, with_numbers_of_people, with_people
 from service.formats.ask.grammar.money.price_nouns import with_prices_to, without_days_of_change, without_rates_of_others
 from service.formats.ask.grammar.money.prices_of_others import with_prices_of_others
 from service.formats.ask.grammar.money.purposes import without_other_purposes
@@ -292,6 +292,7 @@ SETTLERS: tuple[Callable[[Sentence, Sequence[Piece]], Settled], ...] = (
     with_most,
     with_times,
     _asked_numbers,
+    with_numbers_of_people,
     with_numbered_names,
     with_asked_words,
     with_weekends,

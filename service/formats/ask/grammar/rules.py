@@ -215,7 +215,7 @@ RULES: tuple[Rule, ...] = (
     _rule("nnn+x?(?:Ag?(?:,A)*|g)|(?<=A,)n(?:,n)+(?=$|,)|(?<=,)nnn+(?=$|,)", count_lists.rising),
     _rule("(?:[la]n(?:,n)*|zn)x?(?:Ag?(?:,A)*|g)", quantities.bounded(quantities.accelerators)),
     _rule("n(?:,n)*x?Ag?(?:,A)*", quantities.accelerators),
-    _rule("n(?=[IS]A)", quantities.owned),
+    _rule("n(?=[ISr]A)", quantities.owned),
     _rule("A(?:,A)*[x=]nn+(?![TQVsefhHEKNxA])", quantities.rising_counts),
     _rule("A(?:,A)*[x=]?n(?:,n)*(?![TQVsefhHEKNxA])", quantities.accelerators),
     _rule("A[x=]n(?![TQVsefhHEKNxA])", quantities.accelerators),

@@ -150,7 +150,7 @@ def _read_named_day(tokens: Sequence[Token], at: int, today: date) -> tuple[int,
 def read_day_before(tokens: Sequence[Token], at: int, today: date) -> tuple[int, CalendarPeriod] | None:
     """1 March, 1st of March 2027, the fifteenth of next month, by the 15th."""
     end, number = read_ordinal(tokens, at) if tokens[at].text.isdigit() else day_in_words(tokens, at)
-    if not number:
+    if not number or (at > 0 and tokens[at - 1].text == "week"):  # week 2 of March
         return None
     following = [token.text for token in tokens[end : end + 3]]
     if following[:1] == ["of"] and following[1:] in (["next", "month"], ["this", "month"], ["the", "month"]):

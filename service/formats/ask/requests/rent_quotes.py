@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
+from service.formats.ask.grammar.machines.priced_machines import FOR_SEVERAL
 from service.formats.ask.grammar.money.quoted import QUOTE_TERM, QUOTED_BY, UPFRONT_OF_ALL
 from service.formats.ask.grammar.money.rates import EACH, Rate
 from service.formats.ask.grammar.money.single_quotes import EXPIRES
@@ -15,7 +16,7 @@ from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
-from service.formats.ask.requests.sections import HOURS_PER_DAY
+from service.formats.ask.requests.sections import HOURS_PER_DAY, MOST_BESIDE_NODES_USD, OF_ONE_OR_NODE, machine_size
 from service.formats.ask.requests.texts import MONTHS_PER_YEAR
 
 PRICING = "rent.pricing"
@@ -46,11 +47,22 @@ def quotes_of(draft: Draft, years: Duration | None) -> list[Request]:
         read = _of_term(term) if term is not None else _of_pricing(draft, slot, at, pricings, years)
         if read is None:
             continue
+        _ask_of_machine(draft, slot)
         if slot.note:
             draft.note("rent.quotes", slot.value, slot.note)
         quotes.append({"name": _seller_of(draft, slot) or f"quote {at}", **read})
         quoted.append(slot)
     return _with_expiry(draft, _with_upfront(draft, quotes, quoted, years), quoted)
+
+
+def _ask_of_machine(draft: Draft, price: Slot) -> None:
+    """A price too high for one accelerator, where machines are counted, is asked back: p5.48xlarge at $55 an hour."""
+    if FOR_SEVERAL in price.note or float(str(price.value)) <= MOST_BESIDE_NODES_USD:
+        return
+    machine = machine_size(draft)
+    if machine > 1:
+        texts = (f"${float(str(price.value)) / machine:,.4g} an hour", f"${price.value:,} an hour")
+        draft.doubts.append(Doubt(f"${price.value:,}", texts, OF_ONE_OR_NODE))
 
 
 def with_terms_of_quotes(draft: Draft) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from service.domain.ask import Kind
-from service.formats.ask.grammar.days.times import SIDE_TIME
+from service.formats.ask.grammar.days.times import SIDE_TIME, YEARS_OVER
 from service.formats.ask.grammar.money.single_quotes import EXPIRES, VALIDITY
 
 QUESTIONS: Mapping[str, str] = {
@@ -38,6 +38,7 @@ TOKENS_ASKED = "tokens of a stated model follow from a budget: say dollars, GPU-
 NAMED: Mapping[str, str] = {
     EXPIRES: VALIDITY,
     SIDE_TIME: "the time of work beside the run, and none of it",
+    YEARS_OVER: "years that are over, and no time of the run",
     "paper_due": "read as no time of the run",
     "cost_of_capital": "the cost of capital is one of buying, and changes no cost of a run or price",
 }

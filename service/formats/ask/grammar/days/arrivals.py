@@ -24,13 +24,15 @@ MACHINES = frozenset(
         *("cards", "fleet", "pod", "pods", "allocation", "reservation", "boxes", "accelerators"),
     )
 )
+DATA = frozenset({"data", "dataset", "datasets", "corpus", "corpora", "tokenizer", "tokeniser"})
+"""What else a run waits for."""
 BETWEEN = frozenset({"in", "on", "by", "from", "only", "up", "over", "online", "at", "the", "about", "around", "to", "us", "not"})
 """Words between that and the day."""
 ENDS = frozenset({".", "?", "!", ";", ",", "and", "then"})
 ENDING = frozenset({"until", "till", "til", "through", "before", "thru"})
 """Words before the last day on which accelerators are had."""
 DAYS = frozenset({"date", "deadline"})
-SOURCE = "when the accelerators arrive: read as the start"
+SOURCE = "when the accelerators or the data are there: read as the start"
 
 
 def with_arrivals(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
@@ -49,12 +51,15 @@ def _is_arrival(sentence: Sentence, slots: Sequence[Slot], day: Slot) -> bool:
     at = day.first
     while at > 0 and texts[at - 1] in BETWEEN - ARRIVING:
         at -= 1
+    ready = texts[day.first] in ARRIVING  # the cluster is ready by
+    at += ready
     hours = {at for slot in slots if slot.name == "accelerator_hours" for at in (slot.first, slot.last)}
     machines = [slot for slot in slots if slot.name in ("count", "accelerator") and not {slot.first, slot.last} & hours]
     begins = [slot.first for slot in machines if slot.last == at]
     if begins and texts[min(begins) - 1 : min(begins)] and texts[min(begins) - 1] in RECEIVING:
         return True
     begin = max((here + 1 for here in range(at) if texts[here] in ENDS), default=0)
-    named = bool(MACHINES.intersection(texts[begin:at])) or any(begin <= slot.first and slot.last <= at for slot in machines)
+    counted = not ready and any(begin <= slot.first and slot.last <= at for slot in machines)
+    named = bool((MACHINES | DATA).intersection(texts[begin:at])) or counted
     trained = any(slot.name in TRAINED and begin <= slot.first < at for slot in slots)
     return named and not trained and at > begin and texts[at - 1] in ARRIVING

@@ -74,7 +74,8 @@ def with_peoples_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         joint = before.pop() if before and sentence.words(before[-1]) in FOR else None
         number = _of_team(sentence, before, joint) if joint is not None else None
         if joint is not None and number is not None:
-            found = [piece for piece in found if piece not in (number, joint, time)]
+            within = [piece for piece in pieces if piece.kind == "W" and number.last <= piece.first < joint.first]
+            found = [piece for piece in found if piece not in (number, joint, time, *within)]
             doubts.append(Doubt(sentence.part(number.first, time.last), (), OF_PEOPLE, blocking=False))
         elif joint is not None and _are_people(sentence, before):
             found = [piece for piece in found if piece not in (joint, time)]

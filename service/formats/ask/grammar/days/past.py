@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from service.domain.ask import Kind
 from service.formats.ask.grammar.asking.doubts import NO_MEANING
 from service.formats.ask.grammar.clauses import PAUSES
+from service.formats.ask.grammar.days.times import YEARS_OVER
 from service.formats.ask.grammar.denials.exclusions import PAST, PAST_WORDS, QUESTION
 from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import UNIT_OF, add_months
@@ -82,6 +83,9 @@ GOING = frozenset({"gone", "going", "come", "came", "went", "moved"})
 """What they did where a direction follows: gone down, but the going rate."""
 DIRECTIONS = frozenset({"down", "up", "higher", "lower"})
 DAYS = frozenset({"date", "deadline", "start"})
+DIGITS_OF_YEAR = 4
+BESIDE_YEARS = frozenset({"from", "between", "to", "-", "and", "until", "till", "through", "the", "year", "years"})
+"""Words of a time of years."""
 OVER = frozenset({"last", "previous", "yesterday"})
 BOUGHT = frozenset({"paid", "bought", "purchased", "acquired", "installed", "procured", "racked"})
 """What was done with accelerators on a day that is over."""
@@ -112,6 +116,20 @@ def of_past(sentence: Sentence, slot: Slot, today: date) -> Slot:
     bought = bool(BOUGHT.intersection(texts[max(begin, slot.first - MOST_BEHIND) : slot.first]))
     over = slot.value < today and slot.name == "date" and texts[slot.first] in OVER
     return replace(slot, name="passed") if over or bought else slot
+
+
+def without_years_over(sentence: Sentence, slots: Sequence[Slot], today: date) -> list[Slot]:
+    """The slots with years that are over as no time of the run: data from 2023, from 2018 to 2024."""
+    found: list[Slot] = []
+    for slot in slots:
+        texts = [token.text for token in sentence.tokens[slot.first : slot.last]]
+        years = [int(text) for text in texts if text.isdigit() and len(text) == DIGITS_OF_YEAR]
+        over = slot.name in DAYS and years and years[0] < today.year and all(text.isdigit() or text in BESIDE_YEARS for text in texts)
+        if over and len(years) == sum(text.isdigit() for text in texts):
+            found += [] if found and found[-1].name == YEARS_OVER else [replace(slot, name=YEARS_OVER)]
+        else:
+            found.append(slot)
+    return found
 
 
 def words_of_status(kind: Kind, doubts: Sequence[Doubt]) -> list[Doubt]:

@@ -67,7 +67,7 @@ MEETINGS = frozenset({"board", "team", "project", "budget", "review", "steering"
 DUE = frozenset({"by", "before", "until", "deadline"})
 """Words before a meeting by which its day is that of the run."""
 MOST_BETWEEN = 3
-LAUNCHING = frozenset({"launches", "launch", "launching", "debuts", "ships", "out", "announced", "market"})
+LAUNCHING = frozenset({"launches", "launch", "launching", "debuts", "ships", "out", "announced", "market", "released"})
 """The last word of what is said of a new accelerator."""
 LAUNCHES = frozenset({"generally", "comes", "come", "coming", "is", "are", "be", "will", "hits", "hit", "the", "being", "gets"})
 RUNS = frozenset({"run", "training", "job", "pretraining", "experiment"})
@@ -183,6 +183,9 @@ def _event(sentence: Sentence, pieces: Pieces, verb: Piece) -> int:
     launched = texts[verb.last - 1] in LAUNCHING or (texts[verb.last - 1] == "available" and machines > 1)
     if subject.kind == "A" and subject.first not in counted and launched:
         return subject.first
+    named = next((piece for piece in pieces if piece.last == subject.first), subject) if subject.kind == "g" else subject
+    if named.kind in (UNKNOWN, "k", "A") and named.first not in counted and launched and texts[at] not in OURS:  # Rubin GPUs are released
+        return named.first
     others = verb.kind != FILLER and subject.kind in (UNKNOWN, FILLER, "k", "P", "I") and texts[at] not in OURS and texts[at].isalpha()
     return subject.first if others and texts[verb.first] in HAPPENING and at == verb.first - 1 else -1
 

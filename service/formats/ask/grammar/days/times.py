@@ -15,8 +15,8 @@ from service.formats.ask.lexing.tokens import Piece, Sentence
 
 Pieces = Sequence[Piece]
 DAY = timedelta(days=1)
-SIDE_TIME = "side_time"
-"""The time of work beside the run."""
+SIDE_TIME, YEARS_OVER = "side_time", "years_over"
+"""The time of work beside the run, and years before it."""
 SHORT = "short_span"
 """A bare time that is too short for a run."""
 LASTING = frozenset({"takes", "take", "took", "lasts", "last", "is", "are", "of", "=", ":"})

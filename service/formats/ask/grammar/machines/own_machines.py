@@ -27,10 +27,13 @@ _BEHIND = re.compile(
     rf"^ ?(?:gpus )?(?:(?:in|at|of) (?:our|my) (?:own )?{_PLACE}"
     r"|(?:that |which )?we (?:already )?own|(?:already )?owned|on[- ]?prem(?:ises?)?)\b"
 )
-_AGAINST = re.compile(r"\b(?:or(?! not\b)|vs\.?|versus|against|instead of|compared (?:to|with)|rather than)\b")
+_AGAINST = re.compile(r"\b(?:or(?! not\b)|compar(?:e|es|ing|ison)|vs\.?|versus|against|instead of|compared (?:to|with)|rather than)\b")
 _RENTED = re.compile(r"\b(?:rent(?:ed|ing|al)?|lease|leasing|clouds?|spot|on[- ]demand|reserved?|reservations?)\b")
 _OURS = re.compile(r"\b(?:our|my) $")
-_CLOUD = re.compile(r"\b(?:or|vs\.?|versus|against)(?: (?:in|on|to|use|go|just|the|a|from|some))* (?:rent\w*|clouds?)\b")
+_CLOUD = re.compile(
+    r"\b(?:or|vs\.?|versus|against)(?: (?:in|on|to|use|go|just|the|a|from|some))* (?:rent\w*|clouds?)\b"
+    r"|\b(?:to|with|than|and) (?:\d+ )?(?:renting|rented|the cloud|clouds?)\b"
+)
 """What tells that accelerators that are called ours are owned."""
 _BUYING = re.compile(r"\b(?:buy|buying|purchase|build|should (?:we|i) own)\b")
 FARTHEST, PARTED = 40, re.compile(r"[,.;:?!]")
@@ -57,7 +60,7 @@ def with_own_machines(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     if _AGAINST.search(text) is None or _BUYING.search(text) or any(piece.kind in "EL" or _is_price(piece) for piece in pieces):
         return list(pieces), []
     for at, piece in enumerate(pieces):
-        end = _end(pieces, at)
+        end = _end(sentence, pieces, at)
         cue = _cue(sentence, text, pieces, at, end) if end > at else None
         if cue is None:
             continue
@@ -94,10 +97,16 @@ def _is_price(piece: Piece) -> bool:
     return isinstance(figure, Figure) and figure.unit == "usd" and LEAST_CAPEX_USD <= figure.value <= MOST_CAPEX_USD
 
 
-def _end(pieces: Sequence[Piece], at: int) -> int:
+def _end(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
     """The piece after a number and its accelerator; the number's own where there is none."""
-    after = [here for here in range(at + 1, min(at + 3, len(pieces))) if pieces[here].kind not in ("x", FILLER)][:1]
+    ahead = range(at + 1, min(at + 4, len(pieces)))
+    after = [here for here in ahead if pieces[here].kind not in ("x", FILLER) and not _owned(sentence, pieces[here])][:1]
     return after[0] + 1 if is_count(pieces[at]) and after and pieces[after[0]].kind == "A" else at
+
+
+def _owned(sentence: Sentence, piece: Piece) -> bool:
+    """Whether a word between a number and its accelerator says that it is owned: 64 owned A100."""
+    return piece.kind == "I" and sentence.words(piece) == "owned"
 
 
 def _cue(sentence: Sentence, text: str, pieces: Sequence[Piece], at: int, end: int) -> tuple[int, int] | None:
@@ -105,6 +114,10 @@ def _cue(sentence: Sentence, text: str, pieces: Sequence[Piece], at: int, end: i
     begin, stop = sentence.tokens[pieces[at].first].start, sentence.tokens[pieces[end - 1].last - 1].end
     before = _BEFORE.search(text[:begin]) or (_CLOUD.search(text) and _OURS.search(text[:begin]))
     behind = _BEHIND.search(text[stop:])
+    owned = next((piece for piece in pieces[at:end] if _owned(sentence, piece)), None)
+    if owned is not None:
+        ours = _OURS.search(text[:begin])
+        return pieces[at].first - bool(ours), pieces[at].first
     if before is not None:
         return next(index for index, token in enumerate(sentence.tokens) if token.start >= before.start()), pieces[at].first
     if behind is None:

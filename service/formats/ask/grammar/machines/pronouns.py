@@ -12,6 +12,7 @@ from service.formats.ask.grammar.runs.generation import GENERATION_COUNT
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.names import Chosen
 from service.formats.ask.lexing.numbers import Figure
+from service.formats.ask.lexing.pieces import FILLER
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 MULTIPLES = {
@@ -47,6 +48,8 @@ NEAR = 4
 COUNTED, NOUNS = "AgN", "AgNTQ"
 LIMITS = "mUDl"
 """Kinds of pieces that something is under: a sum, a time, a day, a limit by its word."""
+_TYPE = re.compile(f"C|N[o{FILLER}]?A|AN")
+"""Kinds of pieces of a type of machine: p5.48xlarge, dgx h100, nodes of h100, h100 servers."""
 UNKNOWN_THAT = "of what, or how much is it: say the number"
 
 PRONOUNS = frozenset({"those", "these", "them", "such", "that kind"})
@@ -56,6 +59,9 @@ def with_pronouns(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
     """The pieces with `512 of those` as 512 of the accelerator that is named before, if another accelerator has its own number."""
     named = [at for at, piece in enumerate(pieces) if piece.kind == "A"]
     found = list(pieces)
+    typed = _of_machine_types(sentence, pieces)
+    if typed:
+        return typed, []
     for at, piece in enumerate(pieces):
         before = [here for here in named if here < at]
         after = [here for here in named if here > at]
@@ -70,6 +76,22 @@ def with_pronouns(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pie
             found = [each for each in found if each not in within and each is not pieces[before[-1]]]
             return sorted([*found, named_again], key=lambda each: each.first), []
     return found, []
+
+
+def _of_machine_types(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with a type of machine behind its number, which follows it: p5.48xlarge, 8 of them; dgx h100, 4 of those."""
+    types = [found.span() for found in _TYPE.finditer("".join(piece.kind for piece in pieces))]
+    first, last = types[0] if len(types) == 1 else (len(pieces), len(pieces))
+    number = next((piece for piece in pieces[last:] if _is_number(piece) and _end(sentence, piece.last)), None)
+    priced = any(piece.kind == "L" for piece in pieces)  # what a node costs, and has
+    others = any(piece.kind == "A" for piece in [*pieces[:first], *pieces[last:]])
+    if number is None or priced or others or (first and pieces[first - 1].kind in "nx"):
+        return []
+    end = _end(sentence, number.last)
+    named = [piece for piece in pieces[first:last] if piece.kind in "CNA"]
+    moved = [replace(piece, first=end - len(named) + at, last=end - len(named) + at + 1) for at, piece in enumerate(named)]
+    kept = [piece for piece in pieces if piece not in pieces[first:last] and not number.last <= piece.first < end]
+    return sorted([*kept, *moved], key=lambda piece: piece.first)
 
 
 def _end(sentence: Sentence, at: int) -> int:

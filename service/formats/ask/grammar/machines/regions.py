@@ -227,6 +227,12 @@ def _is_its_city(sentence: Sentence, region: Slot, country: Slot, vocabulary: Vo
     return lies and region.last <= country.first and between in ([], [","])
 
 
+def _lies_outside(region: Slot, countries: Sequence[Slot], vocabulary: Vocabulary) -> bool:
+    """Whether a region is in none of the countries that are named: spot in Norway and on demand in Texas."""
+    known = [{name.value for name in _regions_of(country, vocabulary)} for country in countries]
+    return all(known) and isinstance(region.value, Name) and not any(region.value.value in names for names in known)
+
+
 def apart_doubts(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabulary) -> list[Doubt]:
     """What to ask about a region and a country as alternatives, which two filters would exclude: the EU or Texas; Georgia, Texas."""
     places = [sorted((slot for slot in slots if slot.name == name), key=lambda slot: slot.first) for name in ("region", "jurisdiction")]
@@ -235,7 +241,8 @@ def apart_doubts(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabula
             one, other = sorted((region, country), key=lambda slot: slot.first)
             between = {token.text for token in sentence.tokens[one.last : other.first]} - {"in", "the", "anywhere", "somewhere"}
             of_list = between == {","} and not _is_its_city(sentence, region, country, vocabulary)
-            if between - {","} in EITHER or (of_list and _regions_of(country, vocabulary)):
+            alternatives = between - {","} in EITHER or (of_list and _regions_of(country, vocabulary))
+            if alternatives or _lies_outside(region, places[1], vocabulary):
                 text = sentence.part(one.first, other.last)
                 return [Doubt(text, tuple(sentence.part(slot.first, slot.last) for slot in (one, other)), APART)]
     return []

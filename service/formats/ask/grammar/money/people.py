@@ -10,7 +10,7 @@ from fractions import Fraction
 from service.formats.ask.grammar.slots import Doubt
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.numbers import Figure
-from service.formats.ask.lexing.pieces import FILLER
+from service.formats.ask.lexing.pieces import FILLER, UNKNOWN
 from service.formats.ask.lexing.tokens import Piece, Sentence
 
 RATE = "personnel.usd_per_hour"
@@ -47,6 +47,12 @@ TELLING = frozenset(
 """Words between people and the price of their hour."""
 ON_CALL = (["on", "call"], ["-", "call"])
 """Words of people before the price of their hour."""
+COUNTED = {
+    **dict.fromkeys(("customers", "clients"), "users"),
+    **dict.fromkeys(("people", "colleagues"), "people"),
+    **dict.fromkeys(("vendors", "suppliers", "labs", "startups"), ""),
+}
+"""People that say nothing without a number before them, by what they are counted as; nothing is known of the others."""
 CREW = frozenset({"people", "staff", "contractors", "interns", "sres", "students", "postdocs", "consultants", "man", "colleagues", "team"})
 """Words of people besides those of pieces, where a time and a price stand beside them."""
 _RATE = r"(?:[tx=]m(?:E?[H@]|E?U)?|,?m(?:E?[H@]))(?![lLSInQTxh])"
@@ -57,6 +63,19 @@ CREW_COSTS = re.compile(
 ANALYSIS = "personnel.analysis_hours"
 OF_ALL_WORK = "{} hours of people's work, counted as analysis: hours of evaluation, analysis and on call cost alike"
 NO_HOURS = "people's time and its price: state it in hours, such as 300 hours of analysis at $95 an hour"
+
+
+def with_numbers_of_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with people behind their number as such, and no number of anything else: 20k customers."""
+    pairs = zip(pieces, [*pieces[1:], *pieces[:1]], strict=True)
+    counted = {after.first for number, after in pairs if number.kind == "n" and after.first == number.last and after.kind == FILLER}
+    of_people = [piece for piece in pieces if piece.first in counted and sentence.words(piece) in COUNTED]
+    return [_counted(sentence, piece) if piece in of_people else piece for piece in pieces], []
+
+
+def _counted(sentence: Sentence, piece: Piece) -> Piece:
+    unit = COUNTED[sentence.words(piece)]
+    return replace(piece, kind="W" if unit else UNKNOWN, value=unit)
 
 
 def with_people(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

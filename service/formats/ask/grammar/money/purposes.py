@@ -21,6 +21,7 @@ PURPOSES = frozenset(
         *("evaluation", "evaluations", "benchmarking", "inference", "serving", "deployment", "travel", "conferences", "marketing", "legal"),
         *("hosting", "cooling", "colocation", "colo", "electricity", "power", "energy", "support", "consulting", "consultants"),
         *("insurance", "monitoring", "backups", "office", "overhead", "contingency", "buffer", "reruns", "annotate", "store"),
+        *("recruit", "recruiting", "recruitment"),
     )
 )
 OTHERS = frozenset(
@@ -38,6 +39,11 @@ OF_DATA = frozenset(
 BILLED = frozenset({DATA, "network", "power", "electricity", "energy", "cooling", "hosting"})
 """Parts that are one where their cost is said: network costs of $100k."""
 CLIENTS, PAYING = frozenset({"customer", "customers", "client", "clients", "users"}), frozenset({"pay", "pays", "paid"})
+CHARGING = frozenset({"charge", "charged", "bill", "billed", "invoice", "invoiced", "sell", "sold", "resell"})
+CHARGED = frozenset({"the", "our", "a", "them", "it", "this", "that", "model", "for", "about", "around", "at", "to"})
+"""Words between that and its sum."""
+OURS = (["my"], ["our"], ["the"])
+US, WILL = frozenset({"we", "i"}), frozenset({"will", "can", "could", "would", "may", "plan", "want", "to", "should"})
 COUNTED = frozenset(
     (
         *(DATA, "annotations", "annotation", "evals", "eval", "evaluation", "evaluations", "benchmarking", "inference", "serving"),
@@ -54,7 +60,9 @@ COMPUTE = frozenset(
 """With one of these behind the parts a sum is the budget of the run, too."""
 FOR = frozenset({"for", "on", "to", "towards", "toward", "in", "into", "of"})
 JOINING = frozenset({"and", "&", "plus", ",", "/"})
-MODIFIERS = frozenset({"the", "our", "some", "all", "any", "data", "cloud", "object", "model", "network", "human"})
+MODIFIERS = frozenset(
+    {"the", "our", "some", "all", "any", "data", "cloud", "object", "model", "network", "human", "pay", "paying", "hire", "more"}
+)
 """Words before a part."""
 KEPT = frozenset(
     (
@@ -67,7 +75,8 @@ TELLING = frozenset(
     (
         *("budget", "cost", "costs", "bill", "spend", "line", "is", "are", "of", "at", "about", "around", "will", "be", "another", "an"),
         *("extra", "=", ":", "for", "the", "run", "comes", "to", "us", "roughly", "item", "adds", "pay", "pays", "target", "spent"),
-        *("paid", "credit", "rate"),
+        *("paid", "credit", "rate", "under", "below", "max", "maximum", "most", "up", "less", "than", "within", "over", "above", "limit"),
+        *("limited", "cap", "capped", "<", "not", "exceed", "more", "no"),
     )
 )
 """Words between a part and its sum behind it."""
@@ -75,7 +84,7 @@ BEHIND = frozenset({"budget", "costs", "cost", "bill", "spend"})
 ADDED = frozenset({"plus", "+", "another", "additional", "extra"})
 SPENDING = frozenset({"allocate", "allocating", "earmark", "earmarking", "ringfence", "putting"})
 LEAST_USD = 1000
-TAKEN = frozenset({FILLER, UNKNOWN, *"Kolti=,ducsWI"})
+TAKEN = frozenset({FILLER, UNKNOWN, *"Kolti=,ducsWIzvr"})
 """Kinds of pieces that a sum and its part are said with."""
 OF_UNITS = frozenset("HE@UL")
 """Kinds of pieces behind a sum that is one of each of something."""
@@ -137,7 +146,8 @@ def _is_of_run(texts: Sequence[str], end: int, at: int) -> bool:
 
 
 def _is_part(texts: Sequence[str], at: int) -> bool:
-    return texts[at] in PURPOSES | OTHERS or (texts[at] in OF_DATA and texts[at - 1] == DATA) or _is_data(texts, at)
+    billed = texts[at] in BILLED and texts[at + 1 : at + 2] != [] and texts[at + 1] in BEHIND
+    return texts[at] in PURPOSES | OTHERS or billed or (texts[at] in OF_DATA and texts[at - 1] == DATA) or _is_data(texts, at)
 
 
 def _is_data(texts: Sequence[str], at: int) -> bool:
@@ -162,4 +172,17 @@ def _part_before(texts: Sequence[str], sum_of: Piece) -> tuple[int, int] | None:
     paid = texts[at] in CLIENTS and bool(PAYING.intersection(told))
     part = at >= 0 and (billed or paid or texts[at] in (PURPOSES | OTHERS) - BILLED - {"support", "staff"})
     joined = texts[max(at - 1, 0) : at] in (["and"], ["&"], ["for"], ["with"], ["plus"])
+    own = texts[sum_of.last : sum_of.last + 1] in (["to"], ["against"]) and texts[sum_of.last + 1 : sum_of.last + 2] in OURS  # to my grant
+    charged = -1 if own else _charged(texts, sum_of.first)
+    if charged >= 0:
+        return charged, sum_of.last
     return None if not part or (joined and at + 1 == sum_of.first) else (at, sum_of.last)
+
+
+def _charged(texts: Sequence[str], end: int) -> int:
+    """The token of who takes a sum from somebody, before it: we charge the client $3M, we sell the model for $5M; -1 where nobody does."""
+    at = end - 1
+    while at > 0 and texts[at] in CLIENTS | CHARGED:
+        at -= 1
+    subject = at - 1 - (texts[at - 1] in WILL)
+    return subject if at > 0 and subject >= 0 and texts[at] in CHARGING and texts[subject] in US else -1

@@ -25,6 +25,7 @@ SUBJECTS = frozenset(
     )
 )
 """Words between a condition and what it compares: if the total cost is over."""
+TAKING = frozenset({"takes", "costs", "cost"})
 DECIDING = frozenset(
     (
         *("i", "we", "they", "he", "she", "it", "it's", "is", "that's", "i'll", "we'll", "i'd", "we'd", "they'll", "we're", "i'm", "needs"),
@@ -36,7 +37,7 @@ LIMITING = frozenset(
     {"stay", "keep", "remain", "afford", "spend", "pay", "train", "finish", "know", "see", "check", "want", "have", "do", "must"}
 )
 """Words with which it is a limit of the run itself, or a question about it."""
-TAKEN = frozenset({FILLER, UNKNOWN, *"!doitcWbx"})
+TAKEN = frozenset({FILLER, UNKNOWN, *"!doitcWbxNg"})
 """Kinds of pieces of a consequence."""
 DENYING = frozenset({"won't", "wont", "don't", "dont", "can't", "cannot", "not", "never"})
 BELOW, JUDGING = frozenset({"below", "under", "less", "lower", "<"}), frozenset({"is", "it's", "that's"})
@@ -85,6 +86,9 @@ def _condition(texts: Sequence[str], figure: int) -> int:
         return -1
     if at >= 0 and texts[at] in CONDITIONS | ANYTHING:
         return at
+    part = max((here + 1 for here in range(first) if texts[here] in PAUSES), default=0)
+    if at >= 0 and CONDITIONS.intersection(texts[part:at]) and texts[at + 1] in TAKING:  # if 13B on 2T takes more than 4 weeks
+        return at + 1
     begins = at < 0 or texts[at] in PAUSES
     return first if begins and at + 1 == first and texts[first] in COMPARING else -1
 

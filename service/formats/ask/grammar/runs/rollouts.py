@@ -76,7 +76,7 @@ def _apart_from_machines(pieces: Pieces) -> list[Piece]:
     found: list[Piece] = []
     for piece in pieces:
         found.append(piece)
-        if piece in settings and str(piece.value).startswith(OF_RL):
+        if piece in settings and (str(piece.value).startswith(OF_RL) or piece.value == "response_tokens"):
             found.append(Piece(",", "list", piece.last, piece.last))
     return found
 

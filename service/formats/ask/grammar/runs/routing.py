@@ -19,8 +19,13 @@ _NUMBER = r"(?P<few>\d{1,2}|one|two|three|four|six|eight|sixteen)"
 _ACTIVE = r"(?:active|activated|selected|chosen|routed|firing|used)"
 _AT_ONCE = r"(?: (?:per|a|each|for each|for every|for any) token| at a time| at once| each time)"
 _OF_ALL = re.compile(
-    rf"\b(?:top[- ]?)?{_NUMBER} ?(?:of|out of|/|in) ?(?:the |its |a |all )*(?P<all>\d{{1,4}}|eight|sixteen) (?:routed |total )?experts\b"
+    rf"\b(?:top[- ]?)?{_NUMBER} ?(?:{_ACTIVE} )?(?:of|out of|/|in) ?(?:the |its |a |all )*"
+    rf"(?P<all>\d{{1,4}}|eight|sixteen) (?:routed |total )?experts\b"
     rf"(?: are)?(?: {_ACTIVE}\b)?{_AT_ONCE}?"
+)
+_ALL_BEHIND = re.compile(
+    rf"\b{_NUMBER} (?:{_ACTIVE} )?experts(?: {_ACTIVE})? (?:of|out of) (?:the |its |a |all )*(?P<all>\d{{1,4}})\b"
+    r"(?! ?(?:[bmtk]\b|[a-z]*illion|x?\w*\d))"
 )
 _TOP = re.compile(
     rf"\btop[- ]?{_NUMBER}\b(?:[- ](?:routing|gating|gated|routed|router|experts?)\b)*{_AT_ONCE}?(?!\w|[.,]\d| (?:{RANKED})\b)"
@@ -45,7 +50,7 @@ HOW_MANY = "how many of its parameters work on a token, such as 13B active, or h
 def with_routing(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with the experts of a token, and all experts beside them, as fields; without them where all experts are not said."""
     text = sentence.lower
-    whole = _OF_ALL.search(text)
+    whole = _OF_ALL.search(text) or _ALL_BEHIND.search(text)
     if whole is not None:
         return _replaced(sentence, pieces, whole), []
     counted = any(piece.kind == "K" and piece.value == EXPERTS for piece in pieces)
