@@ -320,9 +320,15 @@ def counts(pieces: Pieces) -> Iterator[Slot]:
     yield from count_slots(pieces) or ()
 
 
+MOST_FALL = 50
+
+
 def count_slots(pieces: Pieces) -> list[Slot] | None:
-    """Numbers of accelerators; None where a figure can be none."""
+    """Numbers of accelerators; None where a figure can be none, or the first is in thousands and falls to a few: 4k, 16 H100."""
     found = []
+    listed_figures = [piece.value for piece in pieces if isinstance(piece.value, Figure)]
+    if len(listed_figures) > 1 and listed_figures[0].scale > listed_figures[-1].scale and _falls(listed_figures[0], listed_figures[-1]):
+        return None
     for piece in pieces:
         if not isinstance(piece.value, Figure):
             continue
@@ -334,6 +340,10 @@ def count_slots(pieces: Pieces) -> list[Slot] | None:
         note = _comma_note(figure) if figure.several and not listed else ""
         found += [Slot("count", int(value), *span_of(pieces), note=note) for value in (figure.several if listed else (figure.value,))]
     return found
+
+
+def _falls(first: Figure, last: Figure) -> bool:
+    return first.value > MOST_FALL * last.value
 
 
 def _comma_note(figure: Figure) -> str:

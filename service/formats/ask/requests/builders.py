@@ -30,6 +30,8 @@ from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_re
 from service.formats.ask.requests.sections import (
     HOURS_PER_DAY,
     MOST_BESIDE_NODES_USD,
+    MOST_OF_ONE_USD,
+    OF_ONE,
     accelerator_counts,
     accelerator_names,
     check_future,
@@ -278,6 +280,8 @@ def _price_held(draft: Draft, counts: Sequence[int]) -> float | None:
     if usd is not None and count > 1 and usd > MOST_BESIDE_NODES_USD:
         texts = (f"${usd / count:,.4g} an hour", f"${usd:,} an hour")
         draft.doubts.append(Doubt(f"${usd:,}", texts, f"is it the price of one accelerator, or of {count:,}?"))
+    elif usd is not None and usd > MOST_OF_ONE_USD:
+        draft.doubts.append(Doubt(f"${usd:,}", (), OF_ONE))
     return usd
 
 

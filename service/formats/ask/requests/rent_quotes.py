@@ -16,7 +16,14 @@ from service.formats.ask.grammar.slots import Doubt, Slot
 from service.formats.ask.lexing.durations import Duration
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
-from service.formats.ask.requests.sections import HOURS_PER_DAY, MOST_BESIDE_NODES_USD, OF_ONE_OR_NODE, machine_size
+from service.formats.ask.requests.sections import (
+    HOURS_PER_DAY,
+    MOST_BESIDE_NODES_USD,
+    MOST_OF_ONE_USD,
+    OF_ONE,
+    OF_ONE_OR_NODE,
+    machine_size,
+)
 from service.formats.ask.requests.texts import MONTHS_PER_YEAR
 
 PRICING = "rent.pricing"
@@ -63,6 +70,8 @@ def _ask_of_machine(draft: Draft, price: Slot) -> None:
     if machine > 1:
         texts = (f"${float(str(price.value)) / machine:,.4g} an hour", f"${price.value:,} an hour")
         draft.doubts.append(Doubt(f"${price.value:,}", texts, OF_ONE_OR_NODE))
+    elif float(str(price.value)) > MOST_OF_ONE_USD:
+        draft.doubts.append(Doubt(f"${price.value:,}", (), OF_ONE))
 
 
 def with_terms_of_quotes(draft: Draft) -> None:

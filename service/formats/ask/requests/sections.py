@@ -23,6 +23,7 @@ from service.formats.ask.requests.echo import PRICING_WORDS
 from service.formats.ask.requests.fields import merged, stated_fields
 
 HOURS_PER_DAY = 24
+MOST_OF_ONE_USD, OF_ONE = 20, "no accelerator costs as much: what does an hour of one cost?"
 MOST_BESIDE_NODES_USD, OF_ONE_OR_NODE = 6, "is it the price of one accelerator, or of a node?"
 """Where nodes are counted, a higher price of an hour may be that of a node [USD per hour]."""
 AXES = {"tensor": "tensor", "pipeline": "pipeline", "data_ranks": "data", "context_ranks": "context", "expert": "expert"}
@@ -227,6 +228,8 @@ def price_section(draft: Draft) -> Request:
     if usd is not None and machine and usd > MOST_BESIDE_NODES_USD:
         texts = (f"${usd / machine:,.4g} an hour", f"${usd:,} an hour")
         draft.doubts.append(Doubt(f"${usd:,}", texts, OF_ONE_OR_NODE))
+    elif usd is not None and usd > MOST_OF_ONE_USD and not divided:
+        draft.doubts.append(Doubt(f"${usd:,}", (), OF_ONE))
     provider, region = draft.one("provider", "price.provider"), draft.one("region", "price.region")
     return stated(
         usd_per_accelerator_hour=usd,

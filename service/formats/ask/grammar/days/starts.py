@@ -82,6 +82,7 @@ SENDERS = frozenset(
 PREPOSITIONS = "ioubt"
 LAST_START = "read as the start: the last day on which it begins"
 OF_SENDERS = "the time of somebody else, and none of the run"
+AFTER_EVENT = "from which day on: say it alone, such as `from 1 July`"
 OF_OTHERS = "the day of something else, and no time of the run"
 
 
@@ -141,6 +142,10 @@ def without_events(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], lis
             continue
         first = next((piece.first for piece in pieces if piece.kind == "D" and piece.last == first), first)  # Christmas break
         last = _end_of_times(pieces, day)
+        if first > 0 and sentence.texts[first - 1] == "after":  # 2 weeks after B300 launches
+            doubts.append(Doubt(sentence.part(first - 1, last), (), AFTER_EVENT))
+            found = [replace(piece, kind=FILLER, value="") if first <= piece.first < last else piece for piece in found]
+            continue
         machines = [piece for piece in found if piece.kind == "A"]
         kept = [] if any(not first <= piece.first < last for piece in machines) else machines
         found = [replace(piece, kind=FILLER, value="") if first <= piece.first < last and piece not in kept else piece for piece in found]

@@ -43,6 +43,7 @@ OTHER_USES = frozenset(
     )
 )
 """What a part of a sum may be for, and is not for the run then."""
+COMPUTE = frozenset({"compute", "training", "pretraining", "gpus", "gpu", "hardware", "run", "accelerators"})
 LEAST_SUM_USD, MOST_WORDS_AFTER = 1000, 8
 PERCENT = 100
 FAILING = frozenset(
@@ -105,6 +106,9 @@ def with_parts_of_sums(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         share, last = _share_at(texts, pieces, at)
         sums = [piece for piece in all_sums if piece.last <= at]
         end = _end_of_sum(texts, last) if share else 0
+        ahead = next((piece for piece in all_sums if share and piece.kind == "m" and not set(texts[last : piece.first]) - WHOSE), None)
+        if ahead is not None and ahead.first >= last:
+            return _part_of_sum(sentence, pieces, ahead, (at, ahead.last), share)
         other = OVER.intersection(texts[max(at - 4, 0) : at]) or OTHER_USES.intersection(texts[end : end + MOST_WORDS_AFTER])
         if not sums or not end or other:
             continue
@@ -113,11 +117,29 @@ def with_parts_of_sums(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
         while begin > whole.last and texts[begin - 1] in ABOUT:
             begin -= 1
         begin = next((piece.first for piece in pieces if piece.kind == "l" and piece.last == begin), begin)  # can spend 40% of it
-        usd = Fraction(round(_value(whole) * share))
-        part = replace(whole, kind="m", value=Figure(usd, unit="usd"))
-        doubt = Doubt(sentence.part(begin, end), (), f"read as ${int(usd):,} of ${int(_value(whole)):,}", blocking=False)
-        return [part if piece is whole else piece for piece in pieces if not begin <= piece.first < end], [doubt]
+        return _part_of_sum(sentence, pieces, whole, (begin, end), share)
     return list(pieces), []
+
+
+def _part_of_sum(
+    sentence: Sentence, pieces: Sequence[Piece], whole: Piece, span: tuple[int, int], share: Fraction
+) -> tuple[list[Piece], list[Doubt]]:
+    """The pieces with a sum as a part of it, and without the tokens of a span that say which; as it is, where the part is for something else."""
+    begin, end = span
+    if begin <= whole.first and not _is_for_run(
+        list(sentence.texts[end : end + MOST_WORDS_AFTER]), sentence.texts[max(begin - 4, 0) : begin]
+    ):
+        return list(pieces), []
+    usd = Fraction(round(_value(whole) * share))
+    part = replace(whole, kind="m", value=Figure(usd, unit="usd"))
+    doubt = Doubt(sentence.part(begin, end), (), f"read as ${int(usd):,} of ${int(_value(whole)):,}", blocking=False)
+    return [part if piece is whole else piece for piece in pieces if piece is whole or not begin <= piece.first < end], [doubt]
+
+
+def _is_for_run(after: Sequence[str], before: Sequence[str]) -> bool:
+    """Whether a part of a sum behind it is said to be for the run: a third of the $3M goes to compute."""
+    first = next((text for text in after if text in COMPUTE | OTHER_USES), "")
+    return first in COMPUTE and not OVER.intersection(before)
 
 
 def _share_at(texts: Sequence[str], pieces: Sequence[Piece], at: int) -> tuple[Fraction, int]:

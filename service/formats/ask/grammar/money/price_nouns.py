@@ -39,6 +39,7 @@ CHANGING = frozenset(
     (
         *("drop", "drops", "dropping", "fall", "falls", "falling", "rise", "rises", "rising", "go", "goes", "going", "come", "comes"),
         *("move", "moves", "decline", "declines", "increase", "increases", "decrease", "decreases", "change", "changes", "hit", "hits"),
+        *("dropped", "fell", "rose", "risen", "fallen", "climbed", "increased", "decreased"),
         *("climb", "climbs", "halve", "halves", "double", "doubles", "crash", "crashes", "jump", "jumps", "lower", "higher", "down", "up"),
     )
 )
@@ -86,7 +87,7 @@ def without_days_of_change(sentence: Sentence, pieces: Sequence[Piece]) -> tuple
     found, doubts = _without_power_range(sentence, pieces)
     if not any(is_trained(piece) for piece in found):
         return found, doubts
-    for first, last in [*_changes(sentence), *_stated(sentence, pieces)]:
+    for first, last in [*_changes(sentence, pieces), *_stated(sentence, pieces)]:
         within = [piece for piece in found if first <= piece.first and piece.last <= last]
         times = [piece for at, piece in enumerate(within) if piece.kind == "D" or (piece.kind == "U" and within[at - 1].kind == "i")]
         if len(times) != 1 or any(is_trained(piece) for piece in within):
@@ -120,12 +121,14 @@ def with_prices_to(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     return found, []
 
 
-def _changes(sentence: Sentence) -> list[tuple[int, int]]:
-    """Where a change of prices is said, from its verb to the end of the clause."""
+def _changes(sentence: Sentence, pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    """Where a change of prices is said, from its verb to the end of the clause: prices fall, H100 dropped to $1.60."""
     texts = list(sentence.texts)
+    named = {piece.last - 1 for piece in pieces if piece.kind == "A" and texts[piece.last : piece.last + 1] != []}
+    named = {at for at in named if texts[at + 1] in CHANGING and texts[at + 2 : at + 3] in (["to"], ["by"])}
     spans = []
     for at, text in enumerate(texts):
-        if text not in PRICES | POWER or LIMITING.intersection(texts[max(at - MOST_BEFORE, 0) : at]):
+        if (text not in PRICES | POWER and at not in named) or LIMITING.intersection(texts[max(at - MOST_BEFORE, 0) : at]):
             continue
         ends = (here for here in range(at, len(texts)) if texts[here] in ENDS)
         end = next(
@@ -143,7 +146,7 @@ def _without_power_range(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[l
 
     Of one alone (power goes to 9 cents per kWh) the noun says nothing more."""
     texts = sentence.texts
-    for verb, end in _changes(sentence) if POWER.intersection(texts) else ():
+    for verb, end in _changes(sentence, pieces) if POWER.intersection(texts) else ():
         noun = max((at for at in range(max(verb - MOST_STATED, 0), verb) if texts[at] in POWER), default=-1)
         within = [piece for piece in pieces if 0 <= noun <= piece.first and piece.last <= end]
         prices = [piece for piece in within if piece.kind in "nm"]

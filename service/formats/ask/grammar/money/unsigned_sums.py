@@ -140,6 +140,13 @@ def _is_total(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     tuned = any(other.kind == "Y" for other in pieces)
     of_run = texts[piece.last : piece.last + 1] == ["for"] and RUNS.intersection(texts[piece.last + 1 : piece.last + 3]) and not tuned
     spelt = any(text.startswith("mil") for text in texts[piece.first : piece.last])
+    ahead = [other.kind for other in pieces[at + 1 : at + 5] if other.kind not in (FILLER, "x", "o")]
+    if spelt and not others and texts[piece.last : piece.last + 1] == ["for"] and ahead[:1] == ["n"] and ahead[1:2] in (["A"], ["N"]):
+        return True  # 2 million for 64 H100
+    ahead_figure = next((other for other in pieces[at + 1 :] if other.kind == "n"), piece)
+    of_model = len(others) == 1 and others[0] is ahead_figure and ahead[1:2] not in (["T"], ["s"])
+    if spelt and of_model and texts[piece.last : ahead_figure.first] in (["for"], ["for", "a"], ["for", "our"]):
+        return True  # 2 million for a 7B
     return sized and (before[-1:] in COSTS or (len(others) > 1 and bool(told)) or bool(of_run and spelt))
 
 
