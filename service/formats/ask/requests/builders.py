@@ -30,10 +30,9 @@ from service.formats.ask.requests.ownership import YEARS_OF_TERM, buy_or_rent_re
 from service.formats.ask.requests.sections import (
     HOURS_PER_DAY,
     MOST_BESIDE_NODES_USD,
-    MOST_OF_ONE_USD,
-    OF_ONE,
     accelerator_counts,
     accelerator_names,
+    ask_of_one,
     check_future,
     dollars,
     hardware_section,
@@ -280,8 +279,8 @@ def _price_held(draft: Draft, counts: Sequence[int]) -> float | None:
     if usd is not None and count > 1 and usd > MOST_BESIDE_NODES_USD:
         texts = (f"${usd / count:,.4g} an hour", f"${usd:,} an hour")
         draft.doubts.append(Doubt(f"${usd:,}", texts, f"is it the price of one accelerator, or of {count:,}?"))
-    elif usd is not None and usd > MOST_OF_ONE_USD:
-        draft.doubts.append(Doubt(f"${usd:,}", (), OF_ONE))
+    else:
+        ask_of_one(draft, usd)
     return usd
 
 

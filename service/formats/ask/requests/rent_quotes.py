@@ -19,9 +19,8 @@ from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.sections import (
     HOURS_PER_DAY,
     MOST_BESIDE_NODES_USD,
-    MOST_OF_ONE_USD,
-    OF_ONE,
     OF_ONE_OR_NODE,
+    ask_of_one,
     machine_size,
 )
 from service.formats.ask.requests.texts import MONTHS_PER_YEAR
@@ -70,8 +69,8 @@ def _ask_of_machine(draft: Draft, price: Slot) -> None:
     if machine > 1:
         texts = (f"${float(str(price.value)) / machine:,.4g} an hour", f"${price.value:,} an hour")
         draft.doubts.append(Doubt(f"${price.value:,}", texts, OF_ONE_OR_NODE))
-    elif float(str(price.value)) > MOST_OF_ONE_USD:
-        draft.doubts.append(Doubt(f"${price.value:,}", (), OF_ONE))
+    else:
+        ask_of_one(draft, float(str(price.value)))
 
 
 def with_terms_of_quotes(draft: Draft) -> None:

@@ -220,6 +220,12 @@ def machine_size(draft: Draft) -> int:
     return usual[0] if usual and counted else 0
 
 
+def ask_of_one(draft: Draft, usd: float | None) -> None:
+    """A price that no accelerator has is asked back."""
+    if usd is not None and usd > MOST_OF_ONE_USD:
+        draft.doubts.append(Doubt(f"${usd:,}", (), OF_ONE))
+
+
 def price_section(draft: Draft) -> Request:
     """A stated price, or which offers may be taken."""
     usd = draft.one("price_per_hour", "price.usd_per_accelerator_hour")
@@ -228,8 +234,8 @@ def price_section(draft: Draft) -> Request:
     if usd is not None and machine and usd > MOST_BESIDE_NODES_USD:
         texts = (f"${usd / machine:,.4g} an hour", f"${usd:,} an hour")
         draft.doubts.append(Doubt(f"${usd:,}", texts, OF_ONE_OR_NODE))
-    elif usd is not None and usd > MOST_OF_ONE_USD and not divided:
-        draft.doubts.append(Doubt(f"${usd:,}", (), OF_ONE))
+    elif not divided:
+        ask_of_one(draft, usd)
     provider, region = draft.one("provider", "price.provider"), draft.one("region", "price.region")
     return stated(
         usd_per_accelerator_hour=usd,

@@ -124,7 +124,7 @@ def with_parts_of_sums(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[lis
 def _part_of_sum(
     sentence: Sentence, pieces: Sequence[Piece], whole: Piece, span: tuple[int, int], share: Fraction
 ) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with a sum as a part of it, and without the tokens of a span that say which; as it is, where the part is for something else."""
+    """The pieces with a sum as a part of it, without the tokens that say which part; as they are, where it is for something else."""
     begin, end = span
     if begin <= whole.first and not _is_for_run(
         list(sentence.texts[end : end + MOST_WORDS_AFTER]), sentence.texts[max(begin - 4, 0) : begin]
