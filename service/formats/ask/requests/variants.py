@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from service.formats.ask.grammar.slots import Slot
 from service.formats.ask.lexing.vocabulary import Name
 from service.formats.ask.requests.draft import WORDS, Draft, Request, stated
 from service.formats.ask.requests.echo import OPTIMIZERS
@@ -12,7 +11,6 @@ from service.formats.ask.requests.texts import count_text
 
 MERGED = "training"
 """The section that a variant changes in part; it replaces the others."""
-SIZE, OF_SIZE = "params", frozenset({"active_params", "experts", "experts_per_token"})
 UNITS = {"params": "parameters", "tokens": "tokens"}
 
 
@@ -21,19 +19,11 @@ def variants_of(draft: Draft, axis: str, make: Callable[[], Request]) -> tuple[R
     said, values = draft.slots.all, draft.slots.values(axis)
     workloads = []
     for value in values:
-        own = tuple(slot for slot in said if slot.name != axis or slot.value == value)
-        draft.slots.all = own if axis != SIZE else tuple(slot for slot in own if slot.name not in OF_SIZE or _size_of(said, slot) == value)
+        draft.slots.all = tuple(slot for slot in said if slot.name != axis or slot.value == value)
         workloads.append(make())
     draft.slots.all = said
     named = zip(values, workloads, strict=True)
     return _shared(workloads), [{"name": _name(axis, value), "workload": _own_part(workloads, workload)} for value, workload in named]
-
-
-def _size_of(said: Sequence[Slot], part: Slot) -> object:
-    """The size that what is active or the experts are of: the one before, else the first."""
-    sizes = [slot for slot in said if slot.name == SIZE]
-    before = [slot for slot in sizes if slot.first < part.first]
-    return (before or sizes[:1])[-1].value
 
 
 def _shared(workloads: list[Request]) -> Request:
