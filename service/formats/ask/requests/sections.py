@@ -35,6 +35,7 @@ RESERVED = ("reserved_1y", "reserved_3y")
 WHICH_MODEL = "which model: a preset such as llama-3-8b, or a size such as 7B?"
 EXAMPLE_MACHINES = "256 H100"
 WHICH_MACHINE = "on which accelerators, such as {}? (`compare …` weighs all there are)"
+OTHER_TERMS = "no prices are listed for a term of that length: those for one year and for three stand for it"
 
 
 def model_section(draft: Draft) -> Request:
@@ -267,7 +268,8 @@ def many_pricings(draft: Draft, path: str) -> list[str]:
     """Kinds of pricing; `reserved` alone is of every term, and of what is left out all others."""
     excluded, found = _excluded_pricings(draft), [str(value) for value in draft.many("pricing", path)]
     if "reserved" in found:
-        draft.note(path, list(RESERVED), "reserved read as for one year and for three")
+        termed = any(slot.value == "reserved" and slot.note == RESERVED_FOR for slot in draft.slots.all if slot.name == "pricing")
+        draft.note(path, list(RESERVED), OTHER_TERMS if termed else "reserved read as for one year and for three")
         found = list(dict.fromkeys(each for value in found for each in (RESERVED if value == "reserved" else (value,))))
     if excluded and not found:
         draft.note(path, _without(excluded), f"all but {', '.join(excluded)}")
