@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def _unzip(content: bytes) -> Parts:
 
 def _zip(parts: Parts) -> bytes:
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as package:
+    with zipfile.ZipFile(made, "w") as package, warnings.catch_warnings(action="ignore"):  # a name may stand twice
         for name, body in zip(parts[::2], parts[1::2], strict=True):
             package.writestr(zipfile.ZipInfo(name.decode("utf-8", "replace") or "empty"), body)
     return made.getvalue()
