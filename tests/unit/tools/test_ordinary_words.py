@@ -8,6 +8,6 @@ from tools.ordinary_words import ordinary_words
 
 
 def test_words_near_those_of_questions_are_found() -> None:
-    """`committee` would be corrected to `committed`; `zebra` is near nothing, and `token` is a word of questions itself."""
+    """`Committees` would be corrected to `committee`; `zebra` is near nothing, and `token` is a word of questions itself."""
     with offline_context() as context:
-        assert ordinary_words(["token", "zebra", "Committee", "o'clock"], vocabulary_of(context)) == ["committee"]
+        assert ordinary_words(["token", "zebra", "Committees", "o'clock"], vocabulary_of(context)) == ["committees"]
