@@ -82,7 +82,7 @@ def _are_ways(sentence: Sentence, slots: Sequence[Slot], ranges: Sequence[Range]
     if len(spans) == 1:
         first, last = spans[0]
         within = [part for part in ranges if first <= part.first and part.last <= last]
-        said = {token.text for token in sentence.tokens[first:last]}
+        said = set(sentence.texts[first:last])
         return all(part.listed for part in within) and bool(said & joints)
     gaps = [(end, begin) for (_, end), (begin, _) in pairwise(spans)]
     joined = [_joins(sentence, end, begin, joints) for end, begin in gaps]
@@ -93,7 +93,7 @@ def _are_opposed(sentence: Sentence, ways: Sequence[Slot]) -> bool:
     """Whether two names stand against each other with more words between: would fp8 be safer than bf16, or should we stick to bf16."""
     if len(ways) != 2 or ways[0].value == ways[1].value:
         return False
-    between = [token.text for token in sentence.tokens[ways[0].last : ways[1].first]]
+    between = list(sentence.texts[ways[0].last : ways[1].first])
     between = [text for text, before in zip(between, ["", *between], strict=False) if text != "/" or before != "w"]  # stick w/ bf16
     at = max((here for here, text in enumerate(between) if text in EITHER | THAN), default=-1)
     after = between[at + 1 :]
@@ -103,7 +103,7 @@ def _are_opposed(sentence: Sentence, ways: Sequence[Slot]) -> bool:
 
 def _joins(sentence: Sentence, first: int, last: int, joints: Set[str]) -> bool:
     """Whether the tokens between two values join them as alternatives."""
-    said = {token.text for token in sentence.tokens[first:last]} - (SKIPPED - joints)
+    said = set(sentence.texts[first:last]) - (SKIPPED - joints)
     return bool(said) and said <= joints
 
 

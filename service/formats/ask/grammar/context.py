@@ -150,7 +150,7 @@ def _asked_numbers(sentence: Sentence, pieces: Sequence[Piece]) -> Settled:
     """How many H100s do I need to order: a question of a number, and no order."""
     found = list(pieces)
     for begin, end in clauses(sentence, pieces):
-        texts = [token.text for token in sentence.tokens[pieces[begin].first : pieces[end - 1].last]]
+        texts = list(sentence.texts[pieces[begin].first : pieces[end - 1].last])
         first = pieces[begin].first
         for at in range(begin, end):
             here = pieces[at].first - first

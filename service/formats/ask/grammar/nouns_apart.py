@@ -42,10 +42,10 @@ def _figure_of(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
         end += 1
     if end >= len(pieces) or pieces[end].kind not in FIGURES:
         return 0
-    words = [token.text for token in sentence.tokens[pieces[at].first : pieces[end].first]]
+    words = list(sentence.texts[pieces[at].first : pieces[end].first])
     machine = next((here for here in range(at + 1, end) if pieces[here].kind in f"{MACHINES}EL"), 0)
     of_machines = machine and (OF.intersection(words) or pieces[machine].kind in "EL")
-    behind = [token.text for token in sentence.tokens[pieces[machine].last : pieces[end].first]] if machine else []
+    behind = list(sentence.texts[pieces[machine].last : pieces[end].first]) if machine else []
     return end if of_machines and IS.intersection(behind) else 0
 
 

@@ -64,7 +64,7 @@ def _is_version(sentence: Sentence, pieces: Pieces, at: int) -> bool:
         return False
     others = any(piece.kind == "A" and piece is not pieces[at] for piece in pieces)
     sized = at > 0 and is_trained(pieces[at - 1]) and pieces[at - 1].last == pieces[at].first
-    following = [token.text for token in sentence.tokens[pieces[at].last : pieces[at].last + 2]]
+    following = list(sentence.texts[pieces[at].last : pieces[at].last + 2])
     return others and (sized or following in (["of", "the"], ["of", "our"], ["of", "my"]))
 
 

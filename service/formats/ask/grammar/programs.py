@@ -155,20 +155,20 @@ def _parts(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a comma ends a name and another clause follows it: how is helpdesk doing, are we on budget."""
     after = pieces[at + 1] if at + 1 < len(pieces) else None
     comma = sentence.part(pieces[at].first, pieces[at].last) == ","
-    return comma and after is not None and sentence.tokens[after.first].text in CLAUSES
+    return comma and after is not None and sentence.texts[after.first] in CLAUSES
 
 
 def _with_status(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces with a first word of a status (CPI) as what is asked for, where a name follows the word program."""
     said = [piece for piece in pieces if piece.kind != FILLER]
-    named = any(piece.kind == UNKNOWN and piece.first > 0 and sentence.tokens[piece.first - 1].text in CALLED for piece in pieces)
+    named = any(piece.kind == UNKNOWN and piece.first > 0 and sentence.texts[piece.first - 1] in CALLED for piece in pieces)
     asked = bool(said) and said[0].kind == "c" and said[0].value == "status" and named
     return [replace(piece, kind="I") if asked and piece is said[0] else piece for piece in pieces]
 
 
 def _is_joined(sentence: Sentence, piece: Piece) -> bool:
     """Whether a word is the end of one that begins before it: falcon-next."""
-    return sentence.tokens[piece.first].glued and sentence.tokens[piece.first].text.isalpha()
+    return sentence.tokens[piece.first].glued and sentence.texts[piece.first].isalpha()
 
 
 def named_as_models(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabulary) -> set[str]:
@@ -241,7 +241,7 @@ def with_program(sentence: Sentence, pieces: Sequence[Piece], vocabulary: Vocabu
     found: list[Piece] = []
     for piece in pieces:
         text = sentence.part(piece.first, piece.last).removesuffix("'s")
-        before = [token.text for token in sentence.tokens[max(piece.first - 1, 0) : piece.first]]
+        before = list(sentence.texts[max(piece.first - 1, 0) : piece.first])
         named = (
             [name for name in vocabulary.programs if compact(text) in compact(name.value)]
             if piece.kind == UNKNOWN and len(text) > 2 and not ASKING.intersection(before)

@@ -94,7 +94,7 @@ def _listed_before(sentence: Sentence, before: Sequence[Piece], rest: Sequence[P
     at = len(before)
     while at >= 2 and before[at - 1].kind == "," and _is_alike(before[at - 2], last):
         found.insert(0, before[at - 2])
-        joints.append(sentence.part(before[at - 1].first, before[at - 1].last).lower())
+        joints.append(sentence.words(before[at - 1]))
         at -= 2
     of_two = (joints[:1] != [","] or len(found) > 1) and bool(set(joints) & EITHER or any(piece.value == "compare" for piece in before))
     if joints == ["/"]:
@@ -119,7 +119,7 @@ def _lower_end(sentence: Sentence, before: Sequence[Piece], high: Piece) -> Piec
     """The figure before a hyphen, or before `to`, that a figure follows."""
     if not before:
         return None
-    worded = before[-1].last - before[-1].first == 1 and sentence.tokens[before[-1].first].text == "to"
+    worded = before[-1].last - before[-1].first == 1 and sentence.texts[before[-1].first] == "to"
     if worded and any(piece.kind == "!" for piece in before[-4:-2]):  # double from 512 to 1024
         return None
     low = before[-2] if worded and len(before) > 1 else before[-1]

@@ -23,9 +23,9 @@ PER = frozenset({"per", "/"})
 
 def availability(sentence: Sentence, pieces: Sequence[Piece]) -> list[Slot]:
     """Which providers have 512 H100 available: offers that are confirmed alone."""
-    words = {token.text for token in sentence.tokens}
+    words = set(sentence.texts)
     said = [piece for piece in pieces if piece.kind == FILLER and piece.value == AVAILABLE]
-    wanted = [piece for piece in said if words & WHO or SURE & {token.text for token in sentence.tokens[piece.first : piece.last]}]
+    wanted = [piece for piece in said if words & WHO or SURE & set(sentence.texts[piece.first : piece.last])]
     return [Slot("require_available", value=True, first=piece.first, last=piece.last) for piece in wanted[:1]]
 
 
@@ -47,7 +47,7 @@ def without_other_rates(sentence: Sentence, slots: Sequence[Slot], pieces: Seque
         for slot in slots
         if slot.name == "price_per_hour"
         and slot.last < len(sentence.tokens)
-        and sentence.tokens[slot.last].text in PER
+        and sentence.texts[slot.last] in PER
         and slot.last + 1 in unknown
     ]
     doubts = [Doubt(sentence.part(slot.first, unknown[slot.last + 1].last), (), "of what is this the price?") for slot in others]

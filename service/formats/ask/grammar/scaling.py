@@ -65,7 +65,7 @@ def _are_apart(sentence: Sentence, pieces: Sequence[Piece], factor: Fraction) ->
     """Whether two numbers are said together of which one is so many times the other, and accelerators beside them."""
     counts = [at for at, piece in enumerate(pieces) if is_count(piece)]
     for one, other in pairwise(counts):
-        joint = {token.text for token in sentence.tokens[pieces[one].last : pieces[other].first]}
+        joint = set(sentence.texts[pieces[one].last : pieces[other].first])
         near = {piece.kind for piece in (*pieces[max(one - 2, 0) : one], *pieces[one + 1 : other], *pieces[other + 1 : other + 3])}
         values = sorted(figure.value for at in (one, other) if isinstance(figure := pieces[at].value, Figure))
         joined = all(kind in (FILLER, ",", "A", "g", "x") for kind in (piece.kind for piece in pieces[one + 1 : other]))

@@ -12,7 +12,7 @@ from service.formats.ask.lexing.names import Chosen, read_name
 from service.formats.ask.lexing.numbers import Figure, read_figure
 from service.formats.ask.lexing.spans import read_span
 from service.formats.ask.lexing.spelling import correct_spelling, family_like
-from service.formats.ask.lexing.tokens import Piece, Token, normalise, tokenise
+from service.formats.ask.lexing.tokens import Piece, Token
 from service.formats.ask.lexing.vocabulary import Vocabulary, load_lexicon
 
 FIGURE_KINDS = {"": "n", "usd": "m", "percent": "p", "foreign": "€"}
@@ -35,10 +35,8 @@ class Correction:
 def correct_words(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[tuple[Token, ...], tuple[Correction, ...]]:
     """The tokens with misspelt words replaced, where one known word alone is near, a program's genitive as its name; the corrections."""
     corrected, corrections = [], []
-    owned = any(token.text.endswith("'s") for token in tokens)
-    programs = {tokenise(normalise(name.value))[-1].text for name in vocabulary.programs} if owned else set()
     for index, token in enumerate(tokens):
-        if token.text.endswith("'s") and token.text[:-2] in programs:
+        if token.text.endswith("'s") and token.text[:-2] in vocabulary.program_ends:
             corrected.append(replace(token, text=token.text[:-2]))
             continue
         after = tokens[index + 1] if index + 1 < len(tokens) and tokens[index + 1].start == token.end else None

@@ -120,8 +120,8 @@ def by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, tuple[tuple[s
 
 
 def phrase_at(texts: Sequence[str], at: int, phrases: Mapping[str, tuple[tuple[str, ...], ...]]) -> tuple[str, ...]:
-    """The first of the phrases, by their first word, that begins at a token; empty where none does."""
-    for phrase in phrases.get(texts[at], ()):
+    """The first of the phrases, by their first word, that begins at a token; empty where none does, or the text is over."""
+    for phrase in phrases.get(texts[at], ()) if at < len(texts) else ():
         if tuple(texts[at : at + len(phrase)]) == phrase:
             return phrase
     return ()

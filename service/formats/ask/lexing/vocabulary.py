@@ -95,6 +95,7 @@ class Vocabulary:
 
     `unmodelled`: models that are near a family whose layers are not modelled, by the beginning of its names. `places`: regions by the
     city or state that they lie in, and by the code of their country in capitals; `place_beginnings`: what names of places begin with.
+    `program_ends`: the last words of names of programs.
     """
 
     names: Mapping[str, tuple[Name, ...]]
@@ -108,6 +109,7 @@ class Vocabulary:
     unmodelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     places: Mapping[str, tuple[Name, ...]] = field(default_factory=dict)
     place_beginnings: frozenset[str] = frozenset()
+    program_ends: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +179,16 @@ def add_programs(vocabulary: Vocabulary, programs: Iterable[Name]) -> Vocabulary
     """The vocabulary with names of programs, before all others of the same words."""
     found = tuple(programs)
     names, longest = dict(vocabulary.names), vocabulary.longest
+    ends: set[str] = set()
     for name in found:
         label = compact(name.value)
         known = names.get(label, ())
         same = tuple(other for other in known if other.kind == "G")
         names[label] = (*same, name, *(other for other in known if other.kind != "G"))
-        longest = max(longest, len(tokenise(normalise(name.value))))
-    return replace(vocabulary, names=names, programs=found, longest=min(longest, MOST_TOKENS))
+        tokens = tokenise(normalise(name.value))
+        longest = max(longest, len(tokens))
+        ends.update(token.text for token in tokens[-1:])
+    return replace(vocabulary, names=names, programs=found, longest=min(longest, MOST_TOKENS), program_ends=frozenset(ends))
 
 
 def without_programs(vocabulary: Vocabulary, labels: Iterable[str]) -> Vocabulary:

@@ -59,7 +59,7 @@ def with_fit_asked(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], lis
         first = machine
         while first > at + 1 and pieces[first - 1].kind in "nx":
             first -= 1
-        before = [token.text for token in sentence.tokens[piece.last : pieces[first].first]] if machine else []
+        before = list(sentence.texts[piece.last : pieces[first].first]) if machine else []
         placed = before[-1:] in ([word] for word in ONTO) or (before[-2:-1] != [] and before[-2] in ONTO and before[-1] in PER | OWNED)
         if placed:
             found[at] = replace(piece, kind=FILLER, value=FITS)
@@ -69,7 +69,7 @@ def with_fit_asked(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], lis
 def _of_time(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
     """A word of fitting right before a time or day as a limit (fit into 2 days, fits in Q1), or of the time that was said: fit in that."""
     piece = pieces[at]
-    meant = [token.text for token in sentence.tokens[piece.last : piece.last + 2]]
+    meant = list(sentence.texts[piece.last : piece.last + 2])
     pronoun = meant[:1] != [] and meant[0] in MEANT and (meant[1:] == [] or meant[1] in TIMES_MEANT)
     if piece.kind == FILLER and piece.value == FITS and pronoun and any(other.kind in "UD" for other in pieces[:at]):
         return replace(piece, value="")
@@ -88,7 +88,7 @@ def _asked(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
     piece, text = pieces[at], sentence.words(pieces[at])
     if piece.kind not in UNITS or _has_number(sentence, pieces, at):
         return piece
-    before = sentence.tokens[piece.first - 1].text if piece.first else ""
+    before = sentence.texts[piece.first - 1] if piece.first else ""
     asked = {
         "h": before not in PER and (text not in ("h", "hr", "hrs", "hour", "hours") or (at > 0 and pieces[at - 1].kind == "A")),
         "f": before not in PER,

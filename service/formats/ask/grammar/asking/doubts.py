@@ -150,7 +150,7 @@ def _stated_storage(pieces: Iterable[Piece], slots: Iterable[Slot]) -> set[int]:
 
 def _touch(sentence: Sentence, before: Piece, after: Piece) -> bool:
     """Whether nothing stands between two pieces but what may follow a word that leaves a name out: sans aws, banned on aws."""
-    return {token.text for token in sentence.tokens[before.last : after.first]} <= LEADING
+    return set(sentence.texts[before.last : after.first]) <= LEADING
 
 
 def _beside_places(sentence: Sentence, said: Sequence[Piece]) -> set[int]:
@@ -165,7 +165,7 @@ def _beside_places(sentence: Sentence, said: Sequence[Piece]) -> set[int]:
 
 def _ends(sentence: Sentence, at: int) -> bool:
     """Whether a clause ends before a token."""
-    return at >= len(sentence.tokens) or sentence.tokens[at].text in CLAUSE_ENDS
+    return at >= len(sentence.tokens) or sentence.texts[at] in CLAUSE_ENDS
 
 
 def _behind_sums(said: Sequence[Piece], slots: Iterable[Slot]) -> set[int]:
@@ -185,7 +185,7 @@ def _unmet_limits(sentence: Sentence, said: Sequence[Piece], slots: Iterable[Slo
     """Limits of what is read as a number: under 30% MFU."""
     spans = [(slot.first, slot.last, slot.name) for slot in slots]
     for before, after in pairwise(said):
-        apart = {token.text for token in sentence.tokens[before.last : after.first]} & {"?", ".", ";", "i", "we"}
+        apart = set(sentence.texts[before.last : after.first]) & {"?", ".", ";", "i", "we"}
         if before.kind not in LIMITS or after.kind not in "nmpU" or apart:
             continue
         names = {name for first, last, name in spans if first <= after.first and after.last <= last}
@@ -260,7 +260,7 @@ def _added_machines(sentence: Sentence, slots: Iterable[Slot]) -> Iterator[Doubt
     """Nodes that are said twice and added: 4 nodes train + 4 nodes vllm, of which a request would have one number."""
     spans = sorted({(slot.first, slot.last): slot.name for slot in slots if slot.name in ("count", "nodes", "racks")}.items())
     for (one, name), (other, second) in pairwise(spans):
-        joints = {token.text for token in sentence.tokens[one[1] : other[0]]}
+        joints = set(sentence.texts[one[1] : other[0]])
         if {name, second} != {"count"} and joints & ADDING and not joints & (EITHER | {","}):
             texts = sentence.part(*one), sentence.part(*other)
             yield Doubt(sentence.part(one[0], other[1]), texts, ONE_OF_GROUPS)
@@ -324,7 +324,7 @@ def _unused_time(sentence: Sentence, text: str, slot: Slot, kind: Kind, *, dated
         return Doubt(text, (), note, blocking=False) if note else Doubt(text, (f"by {text}", f"from {text}"), DEADLINE_OR_START)
     if slot.name == "passed":
         return Doubt(text, (), PASSED.get(kind, "read as no time of the run: `from` says its start"), blocking=False)
-    after = {token.text for token in sentence.tokens[slot.last : slot.last + 1]}
+    after = set(sentence.texts[slot.last : slot.last + 1])
     if slot.name in ("span", "limit", "deadline") and kind == "status" and after & FORECASTS:
         return Doubt(text, (), "a status has the forecast to the end", blocking=False)
     if slot.name == "time_to_date":

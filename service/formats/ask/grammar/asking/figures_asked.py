@@ -94,7 +94,7 @@ def figure_slots(sentence: Sentence, pieces: Sequence[Piece]) -> list[Slot]:
 
 def _asks_hours(sentence: Sentence, piece: Piece) -> bool:
     """Whether words of asking are those of accelerator-hours: how many GPU hours."""
-    texts = [token.text for token in sentence.tokens[piece.first : piece.last]]
+    texts = list(sentence.texts[piece.first : piece.last])
     return texts[-1] in OF_HOURS and "gpu" in "".join(texts)
 
 
@@ -138,7 +138,7 @@ def asked_figures(sentence: Sentence, pieces: Sequence[Piece]) -> dict[int, str]
     said = [piece for piece in pieces if piece.kind != FILLER]
     for at, piece in enumerate(said):
         beside = {other.kind for other in (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2]) if not _is_size(other)}
-        wanted = {token.text for token in sentence.tokens[piece.last : piece.last + 3]} & WANTED
+        wanted = set(sentence.texts[piece.last : piece.last + 3]) & WANTED
         begins = piece.value == "checkpoint_interval_minutes" and sentence.words(piece).endswith(":")  # from our checkpoint: 256 prompts
         if piece.kind == "K" and piece.value in ASKED and not beside & (FIGURES) and not wanted and not begins:
             found[piece.first] = ASKED[str(piece.value)]

@@ -161,7 +161,7 @@ def with_events(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
     found, doubts = list(pieces), []
     for at, before in enumerate(pieces):
         day = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in WITHIN_EVENTS), at)
-        between = [token.text for token in sentence.tokens[before.last : pieces[day].first]] if before.kind == BEFORE else []
+        between = list(sentence.texts[before.last : pieces[day].first]) if before.kind == BEFORE else []
         ours = OURS.intersection(between)
         if pieces[day].kind != "D" or len(between) > MOST_BETWEEN or ours or not HAPPENING.intersection(between):
             continue
@@ -174,7 +174,7 @@ def with_events(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece
 
 def _clause(sentence: Sentence, at: int) -> int:
     """The first token of the part of a clause before a token."""
-    return max((here + 1 for here in range(at) if sentence.tokens[here].text in PAUSES), default=0)
+    return max((here + 1 for here in range(at) if sentence.texts[here] in PAUSES), default=0)
 
 
 def _is_long(piece: Piece) -> bool:
@@ -191,7 +191,7 @@ def ends_after_start(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 
 
 def _of_start(sentence: Sentence, slot: Slot, start: date) -> Slot:
-    words = {token.text for token in sentence.tokens[slot.first : slot.last]}
+    words = set(sentence.texts[slot.first : slot.last])
     units = words & set(PERIODS)
     unnamed = slot.name == "deadline" and words <= UNNAMED and "end" in words and len(units) == 1
     if not unnamed or not isinstance(slot.value, date) or slot.value >= start:

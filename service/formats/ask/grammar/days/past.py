@@ -122,7 +122,7 @@ def without_years_over(sentence: Sentence, slots: Sequence[Slot], today: date) -
     """The slots with years that are over as no time of the run: data from 2023, from 2018 to 2024."""
     found: list[Slot] = []
     for slot in slots:
-        texts = [token.text for token in sentence.tokens[slot.first : slot.last]]
+        texts = list(sentence.texts[slot.first : slot.last])
         years = [int(text) for text in texts if text.isdigit() and len(text) == DIGITS_OF_YEAR]
         over = slot.name in DAYS and years and years[0] < today.year and all(text.isdigit() or text in BESIDE_YEARS for text in texts)
         if over and len(years) == sum(text.isdigit() for text in texts):
@@ -192,7 +192,7 @@ def past_days(sentence: Sentence, slots: Sequence[Slot], unknown: Collection[int
 
 def _is_since(sentence: Sentence, slot: Slot) -> bool:
     """Whether a day is that of what a status is asked from: since the restart last week."""
-    before = [token.text for token in sentence.tokens[: slot.first]]
+    before = list(sentence.texts[: slot.first])
     since = max((at for at, text in enumerate(before) if text == "since"), default=-1)
     between = before[since + 1 :]
     return since >= 0 and len(between) <= MOST_BETWEEN and not PAUSES.intersection(between)

@@ -28,7 +28,7 @@ HOW_LONG = "how many hours of maintenance is that a week, such as maintenance 8 
 
 def with_recurring(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces of a sentence about maintenance with how often it comes as a time. Without its hours, the days that it is on are asked."""
-    if not OUTAGES & {token.text for token in sentence.tokens}:
+    if not OUTAGES & set(sentence.texts):
         return list(pieces), []
     found = _without_weekly(_with_times(sentence, list(pieces)))
     said = [piece for piece in found if piece.kind != FILLER]

@@ -44,7 +44,7 @@ EVENTS = frozenset(
 )
 """What begins on a day that says nothing of the run."""
 ABSENCES = frozenset({"holiday", "holidays", "vacation", "vacations", "leave", "break", "recess", "closed", "shutdown", "away"})
-"""Of these, times when nobody works: on vacation in August."""
+"""Of these, times without work: on vacation in August."""
 GONE = ABSENCES | {"out", "back", "off", "unavailable"}
 """What somebody is until a day: the CFO is out until 5 January."""
 IS = frozenset({"is", "am", "i'm", "are", "be", "we're", "s", "'s", "he's", "she's", "everybody's"})
@@ -208,7 +208,7 @@ def _is_named(texts: Sequence[str], at: int, verb: Piece) -> bool:
 
 def _day_after_object(sentence: Sentence, pieces: Pieces, at: int) -> Piece | None:
     """The day behind a verb of others and what they do it with: launches Rubin in June."""
-    if pieces[at].kind == FILLER or sentence.tokens[pieces[at].first].text not in HAPPENING:
+    if pieces[at].kind == FILLER or sentence.texts[pieces[at].first] not in HAPPENING:
         return None
     object_of = next((here for here in range(at + 1, len(pieces)) if pieces[here].kind not in (UNKNOWN, FILLER, "A", "N")), at)
     short = pieces[object_of].first - pieces[at].last <= MOST_BETWEEN
@@ -241,13 +241,13 @@ def _is_of_other(sentence: Sentence, pieces: Pieces, verb: Piece) -> bool:
 
 def _is_of_run(sentence: Sentence, piece: Piece) -> bool:
     """Whether a preposition stands behind the run itself, whose verb was said of something else: and the run in March."""
-    before = [token.text for token in sentence.tokens[: piece.first]][-2:]
+    before = list(sentence.texts[: piece.first])[-2:]
     return piece.kind in PREPOSITIONS and before[-1:] != [] and before[-1] in RUNS and before[0] in ARTICLES | {"and", ","}
 
 
 def without_senders(sentence: Sentence, pieces: Pieces) -> tuple[list[Piece], list[Doubt]]:
     """The pieces with `from` as no start before who something comes from: an answer from vendors in 10 days."""
-    texts = [*(token.text for token in sentence.tokens), ""]
+    texts = [*sentence.texts, ""]
     found, doubts = list(pieces), []
     for at, piece in enumerate(pieces):
         here = next((here for here in range(piece.last, len(texts)) if texts[here] not in ARTICLES), -1)

@@ -189,7 +189,7 @@ def span(pieces: Pieces) -> Iterator[Slot]:
 def of_nouns(sentence: Sentence, slots: Sequence[Slot], left: Pieces) -> list[Slot]:
     """The slots with a bare time as none of the run where a word right behind it says of what it is, or before it what takes so long: 3
     days onboarding, two weeks of delay, 2 weeks for data prep, slips two months, an eval takes 45 minutes."""
-    texts = [*(token.text for token in sentence.tokens), ""]
+    texts = [*sentence.texts, ""]
     nouns = {piece.first for piece in left if piece.kind in (UNKNOWN, "K")}
     verbs = {piece.last for piece in left if piece.kind in OF_ITS_OWN}
     verbs |= {_lasts(texts, piece.last) for piece in left if piece.kind in (UNKNOWN, "K")}
@@ -225,7 +225,7 @@ def _lasts(texts: Sequence[str], at: int) -> int:
 
 def _said_of(sentence: Sentence, at: int) -> int:
     """Where what is had ends, before words that say so: 64 H100 are free for 2 weeks."""
-    while at > 0 and sentence.tokens[at - 1].text in HAVING | LASTING:
+    while at > 0 and sentence.texts[at - 1] in HAVING | LASTING:
         at -= 1
     return at
 
@@ -242,7 +242,7 @@ def of_rests(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 def while_had(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with the time for which accelerators are had as the limit of what is trained on them: we have 64 A100 for 2 weeks."""
     held = {slot.last for slot in slots if slot.name in ("count", "accelerator", "nodes")}
-    had = {token.text for token in sentence.tokens} & HAVING
+    had = set(sentence.texts) & HAVING
     others = any(slot.name == "intent" and slot.value in OF_FLEETS for slot in slots)
     trained = any(slot.name in TRAINED for slot in slots)
     return [

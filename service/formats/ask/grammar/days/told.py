@@ -89,13 +89,13 @@ def _clauses(sentence: Sentence, pieces: Pieces) -> Iterator[tuple[int, int]]:
 
 def _begins(sentence: Sentence, at: int) -> bool:
     """Whether a question begins at a token: now we want, how long, this year."""
-    texts = [token.text for token in sentence.tokens[at : at + 2]]
+    texts = list(sentence.texts[at : at + 2])
     return bool(texts) and texts[0] in BEGINNINGS and (texts[0] not in THIS or texts[-1] in OF_NOW)
 
 
 def _is_told(sentence: Sentence, clause: Pieces, today: date) -> bool:
     """Whether a clause has a verb of what is over and says when that was, and asks nothing."""
-    texts = [token.text for token in sentence.tokens[clause[0].first : clause[-1].last]]
+    texts = list(sentence.texts[clause[0].first : clause[-1].last])
     if texts[-1] == "?" or _begins(sentence, clause[0].first) or not VERBS.intersection(texts) or STILL_HOLDS.intersection(texts):
         return False
     done = texts[0] in PEOPLE and texts[1:2] != [] and texts[1] in TRAINED
@@ -114,7 +114,7 @@ def _has_past_year(texts: Sequence[str], today: date) -> bool:
 
 def _without_now(sentence: Sentence, kept: Pieces, begins: set[int]) -> tuple[list[Piece], list[Doubt]]:
     """The pieces without `this year` at the beginning of what follows: it is the time of asking, and no limit."""
-    now = [piece for piece in kept if piece.first in begins and piece.kind == "D" and sentence.tokens[piece.first].text in THIS]
+    now = [piece for piece in kept if piece.first in begins and piece.kind == "D" and sentence.texts[piece.first] in THIS]
     doubts = [Doubt(sentence.part(piece.first, piece.last), (), "read as no time of the run", blocking=False) for piece in now]
     return [piece for piece in kept if piece not in now], doubts
 

@@ -193,7 +193,7 @@ def _is_longer(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     rest = [piece.kind for piece in pieces[at + 1 : at + 3] if piece.kind != "_"]
     if pieces[at].kind != "!" or sentence.words(pieces[at]) not in EXCESS or rest[:1] != ["U"]:
         return False
-    before = sentence.tokens[pieces[at].first - 1].text if pieces[at].first else ""
+    before = sentence.texts[pieces[at].first - 1] if pieces[at].first else ""
     return before in TAKING or any(piece.kind == "I" and piece.value == "chance" for piece in pieces)
 
 
@@ -232,7 +232,7 @@ def _are_priced(kept: Sequence[Piece], pieces: Sequence[Piece], at: int) -> bool
 
 def _is_weighed(sentence: Sentence, pieces: Sequence[Piece]) -> bool:
     """Whether a question asks what the one is against the other: how much do we save with spot instead of on demand, what if."""
-    words = {token.text for token in sentence.tokens}
+    words = set(sentence.texts)
     return bool(words & COMPARATIVES) or any(piece.value in WEIGHING for piece in pieces)
 
 

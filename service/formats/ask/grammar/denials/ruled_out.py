@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from service.formats.ask.lexing.pieces import FILLER
-from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
 GROUP = "π"
 LEFT_OUT = "PSπ"
@@ -15,14 +15,16 @@ ASKED_BACK = "ARJ"
 LINKS = frozenset({"is", "are", "was", "were", "it's", "instances", "capacity", "pricing", "nodes", "regions", "both", "all", "now"})
 """Words between a name and what is said of it."""
 EXCLUDED = frozenset({"excluded", "exempt", "barred", "excepted", "banned", "forbidden", "prohibited", "unacceptable", "disallowed"})
-REFUSALS: tuple[tuple[str, ...], ...] = (
-    *(("off", "the", "table"), ("off", "limits"), ("off", "-", "limits"), ("ruled", "out"), ("out", "of", "the", "question")),
-    *(("not", "an", "option"), ("no", "option"), ("not", "allowed"), ("not", "acceptable"), ("not", "permitted"), ("not", "possible")),
-    *(("a", "no", "go"), ("no", "go"), ("a", "no", "-", "go"), ("not", "on", "the", "table"), ("not", "ok"), ("not", "okay")),
-    *(("isn't", "an", "option"), ("aren't", "an", "option"), ("isn't", "allowed"), ("aren't", "allowed"), ("isn't", "possible")),
-    *(("won't", "work"), ("won't", "do"), ("doesn't", "work"), ("don't", "work"), ("will", "not", "work"), ("does", "not", "work")),
+REFUSALS = by_first_word(
+    (
+        *(("off", "the", "table"), ("off", "limits"), ("off", "-", "limits"), ("ruled", "out"), ("out", "of", "the", "question")),
+        *(("not", "an", "option"), ("no", "option"), ("not", "allowed"), ("not", "acceptable"), ("not", "permitted"), ("not", "possible")),
+        *(("a", "no", "go"), ("no", "go"), ("a", "no", "-", "go"), ("not", "on", "the", "table"), ("not", "ok"), ("not", "okay")),
+        *(("isn't", "an", "option"), ("aren't", "an", "option"), ("isn't", "allowed"), ("aren't", "allowed"), ("isn't", "possible")),
+        *(("won't", "work"), ("won't", "do"), ("doesn't", "work"), ("don't", "work"), ("will", "not", "work"), ("does", "not", "work")),
+    )
 )
-SOLD_OUT: tuple[tuple[str, ...], ...] = (("out", "of", "stock"), ("out", "of", "capacity"), ("sold", "out"))
+SOLD_OUT = by_first_word((("out", "of", "stock"), ("out", "of", "capacity"), ("sold", "out")))
 """What is said of a seller behind `is`: lambda is out of stock."""
 OUT = "out"
 OTHERWISE = frozenset({"of", "there", "in", "on", "at", "from", "to", "with", "this", "next", "soon", "already", "today", "tomorrow"})
@@ -52,8 +54,8 @@ def _first_of_list(sentence: Sentence, said: Sequence[Piece]) -> int:
     """The first name of the list that ends with the last piece: of `on lambda, azure is out` it is azure."""
     begin = len(said) - 1
     while begin > 1 and said[begin - 1].kind == "," and _of_kind(said[begin - 2]) == _of_kind(said[-1]):
-        joint = sentence.tokens[said[begin - 1].first].text
-        if joint not in JOINTS and begin == len(said) - 1 and sentence.tokens[said[-1].last].text in LINKS:
+        joint = sentence.texts[said[begin - 1].first]
+        if joint not in JOINTS and begin == len(said) - 1 and sentence.texts[said[-1].last] in LINKS:
             break
         begin -= 2
     return begin
@@ -68,8 +70,8 @@ def _end_of_refusal(texts: Sequence[str], piece: Piece) -> int:
     here = piece.last
     while here < len(texts) and texts[here] in LINKS:
         here += 1
-    refusals = (*REFUSALS, *SOLD_OUT) if here > piece.last and piece.kind in LEFT_OUT else REFUSALS
-    words = next((words for words in refusals if tuple(texts[here : here + len(words)]) == words), ())
+    unsold = here > piece.last and piece.kind in LEFT_OUT
+    words = phrase_at(texts, here, REFUSALS) or (phrase_at(texts, here, SOLD_OUT) if unsold else ())
     if words:
         end = here + len(words)
         return end + 2 if texts[end : end + 1] == ["for"] and texts[end + 1 : end + 2] and texts[end + 1] in PERSONS else end

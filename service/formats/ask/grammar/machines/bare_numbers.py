@@ -48,12 +48,12 @@ def are_counted(pieces: Sequence[Piece]) -> bool:
 def _ends_clause(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a number stands between `on` and the end of its clause."""
     first, last = pieces[at].first, pieces[at].last
-    after = next((token.text for token in sentence.tokens[last:] if token.text not in COURTESIES), ".")
-    behind = at > 0 and pieces[at - 1].kind == FILLER and sentence.tokens[first - 1].text == ON and after in PAUSES
+    after = next((text for text in sentence.texts[last:] if text not in COURTESIES), ".")
+    behind = at > 0 and pieces[at - 1].kind == FILLER and sentence.texts[first - 1] == ON and after in PAUSES
     return behind and _is_of_run(sentence, pieces, at - 1)
 
 
 def _is_of_run(sentence: Sentence, pieces: Sequence[Piece], on: int) -> bool:
     """Whether what is trained stands before `on`, or nothing: 13B 3T on 512, but no seminar on 12."""
-    before = sentence.tokens[pieces[on].first - 1].text if pieces[on].first else "."
+    before = sentence.texts[pieces[on].first - 1] if pieces[on].first else "."
     return before in PAUSES | OF_RUN or (on > 0 and pieces[on - 1].kind in TRAINED)

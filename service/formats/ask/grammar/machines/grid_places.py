@@ -70,4 +70,4 @@ def _is_one_run(slots: Sequence[Slot]) -> bool:
 
 def _is_paid(sentence: Sentence, slots: Sequence[Slot]) -> bool:
     """Whether what is paid is said, or asked for."""
-    return any(slot.name in OF_PRICE for slot in slots) or bool(OF_MONEY & {token.text for token in sentence.tokens})
+    return any(slot.name in OF_PRICE for slot in slots) or bool(OF_MONEY & set(sentence.texts))

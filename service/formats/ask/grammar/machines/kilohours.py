@@ -19,7 +19,7 @@ UNITS = "h_?"
 """Kinds of pieces that a unit of time alone is."""
 FAILING = frozenset({MTTF, MTBF})
 KILO = 1000
-"""From so many on, a number without a unit beside a mean time to failure is one of hours."""
+"""A number without a unit beside a mean time to failure is in hours from this value on."""
 OF_OTHERS = "AgNCxTQWsehHKVf"
 """Kinds of pieces behind a number that it is of."""
 
@@ -73,7 +73,7 @@ def _is_number(piece: Piece | None) -> bool:
 
 
 def _is_kilohours(sentence: Sentence, piece: Piece) -> bool:
-    texts = [token.text for token in sentence.tokens[piece.first : piece.last]]
+    texts = list(sentence.texts[piece.first : piece.last])
     return piece.kind == "U" and len(texts) > 1 and texts[-2] == "k" and texts[-1].startswith("h")
 
 

@@ -50,7 +50,7 @@ def with_adjectives(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
 
 def _is_of_place(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether a noun of a place or an accelerator follows, or another such adjective, or a country stands before it in a list."""
-    texts = [token.text for token in sentence.tokens[pieces[at].last : pieces[at].last + 2]]
+    texts = list(sentence.texts[pieces[at].last : pieces[at].last + 2])
     if texts[:1] and (texts[0] in PLACED or (texts[0] == "data" and texts[-1] in CENTERS)):
         return True
     after = [piece for piece in pieces[at + 1 :] if piece.kind != FILLER or sentence.words(piece) in (".", "?", ":")][:2]

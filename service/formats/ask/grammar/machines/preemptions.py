@@ -34,7 +34,7 @@ def with_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
             found.append(replace(piece, kind="n", value=Figure(TIMES[text])))
         elif piece.value == PREEMPTIONS and text.endswith(ONCE_PER) and after is not None and sentence.words(after) in NODES:
             found += [replace(piece, last=piece.last - 2), Piece("n", Figure(Fraction(1)), piece.last - 2, piece.last - 1)]
-        elif before is not None and sentence.words(piece) in NODES and sentence.tokens[piece.first - 1].text in ("per", "every"):
+        elif before is not None and sentence.words(piece) in NODES and sentence.texts[piece.first - 1] in ("per", "every"):
             found = [*found[:-1], replace(before, kind="_")] if before.kind == UNKNOWN else found
             found.append(Piece("L", "per machine", piece.first - 1 if before.last < piece.first else piece.first, piece.last))
         elif before is not None and before.kind == UNKNOWN and sentence.words(before) == "every" and isinstance(piece.value, Duration):

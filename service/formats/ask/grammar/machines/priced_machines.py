@@ -79,7 +79,7 @@ def of_machines(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     counts = [slot for slot in slots if slot.name == "count"]
     if len(counts) != 1 or not any(slot.name == "capex_of_machine" for slot in slots) or any(slot.name == "nodes" for slot in slots):
         return list(slots)
-    said = sentence.tokens[counts[0].last - 1].text
+    said = sentence.texts[counts[0].last - 1]
     return [replace(slot, name="nodes") if slot is counts[0] and said in PRONOUNS else slot for slot in slots]
 
 

@@ -96,7 +96,7 @@ def _of_machine_types(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece
 
 def _end(sentence: Sentence, at: int) -> int:
     """The token after `of those`; 0 where it does not follow."""
-    texts = [token.text for token in sentence.tokens[at : at + 2]]
+    texts = list(sentence.texts[at : at + 2])
     return at + 2 if texts[:1] == ["of"] and texts[1:] and texts[1] in PRONOUNS else 0
 
 
@@ -109,7 +109,7 @@ def _name(piece: Piece) -> str:
 
 
 def with_multiples(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
-    """The pieces with half of that as the number it is, where the number before it has a noun: beside it, or in its place."""
+    """The pieces with `half of that` as half of the number before it, where that number has a noun: beside it, or in its place."""
     match = _MULTIPLE.search(sentence.lower)
     within = [piece for piece in pieces if match is not None and is_within(sentence, piece, match)]
     covered = sum(piece.last - piece.first for piece in within)
@@ -122,7 +122,7 @@ def with_multiples(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Pi
     named = _whole(pieces, first, plural=match[0].endswith(("those", "these", "them", "many")))
     number, noun = (named[0] if named else None), named[1:]
     value = number.value.value * times if number is not None and isinstance(number.value, Figure) else Fraction(0)
-    before = [token.text for token in sentence.tokens[max(first - NEAR, 0) : first]]
+    before = list(sentence.texts[max(first - NEAR, 0) : first])
     if number is None or value.denominator > 1 or last - first < 1 + len(noun) or not USING.intersection(before[-1:]):
         return others, [Doubt(sentence.part(first, last), (), UNKNOWN_THAT)]
     both = EITHER.intersection(before[max((at + 1 for at, text in enumerate(before) if text in PAUSES), default=0) :])

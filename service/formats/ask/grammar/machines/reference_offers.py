@@ -118,7 +118,7 @@ def _without_seller(piece: Piece) -> Piece:
 
 def _word_before(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
     """The token of the comparing word before a name: cheaper than, less than what, below; -1 where there is none."""
-    texts = [token.text for token in sentence.tokens[:at]]
+    texts = list(sentence.texts[:at])
     here = at - 1
     sums = {token for piece in pieces if piece.kind == "m" and _is_price(piece) for token in range(piece.first, piece.last)}
     while here >= 0 and (texts[here] in LINKS or here in sums):

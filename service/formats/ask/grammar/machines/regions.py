@@ -119,11 +119,11 @@ def _may_name(sentence: Sentence, piece: Piece) -> bool:
 
 def _is_place(sentence: Sentence, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
     """Whether a name of a place says where to run: in Frankfurt, aws Ohio, Paris vs London; not our Paris team."""
-    if after and sentence.part(after[0].first, after[0].last).lower() in PEOPLE:
+    if after and sentence.words(after[0]) in PEOPLE:
         return False
     said = [piece for piece in before if piece.kind not in (FILLER, ",")]
     named = bool(said) and said[-1].kind in "PRJκ"
-    return named or (bool(before) and sentence.part(before[-1].first, before[-1].last).lower() in WHERE)
+    return named or (bool(before) and sentence.words(before[-1]) in WHERE)
 
 
 def with_wider_places(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:
@@ -195,7 +195,7 @@ def _lists(sentence: Sentence, spans: Sequence[tuple[int, int, str]]) -> Iterato
     """Where each list of places begins and ends whose last two stand on both sides of a word of alternatives."""
     begin = end = 0
     for at in range(1, len(spans) + 1):
-        between = {token.text for token in sentence.tokens[spans[at - 1][1] : spans[at][0]]} - {"in", "the"} if at < len(spans) else {""}
+        between = set(sentence.texts[spans[at - 1][1] : spans[at][0]]) - {"in", "the"} if at < len(spans) else {""}
         if between in ({","}, *EITHER, *({",", *words} for words in EITHER)):
             end = end if between == {","} else at + 1
             continue
@@ -239,7 +239,7 @@ def apart_doubts(sentence: Sentence, slots: Sequence[Slot], vocabulary: Vocabula
     for region in places[0]:
         for country in places[1]:
             one, other = sorted((region, country), key=lambda slot: slot.first)
-            between = {token.text for token in sentence.tokens[one.last : other.first]} - {"in", "the", "anywhere", "somewhere"}
+            between = set(sentence.texts[one.last : other.first]) - {"in", "the", "anywhere", "somewhere"}
             of_list = between == {","} and not _is_its_city(sentence, region, country, vocabulary)
             alternatives = between - {","} in EITHER or (of_list and _regions_of(country, vocabulary))
             if alternatives or _lies_outside(region, places[1], vocabulary):

@@ -58,7 +58,7 @@ def with_sets(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece],
     for at, piece in enumerate(pieces):
         number = SETS.get(sentence.words(piece))
         after = [other for other in pieces[at + 1 :] if other.kind != FILLER][:1]
-        of = sentence.tokens[piece.last].text if piece.last < len(sentence.tokens) else ""
+        of = sentence.texts[piece.last] if piece.last < len(sentence.tokens) else ""
         if number and of == "of" and after and after[0].kind == "A" and after[0].first == piece.last + 1:
             found[at] = replace(piece, kind="n", value=Figure(Fraction(number), spoken=True))
     return found, []
@@ -93,7 +93,7 @@ def any_machine(sentence: Sentence, slots: Sequence[Slot], pieces: Sequence[Piec
     if not trained or not single or said.has("accelerator", "count", "racks", "tensor", "pipeline", "data_ranks"):
         return list(slots)
     for piece in pieces:
-        before = {token.text for token in sentence.tokens[max(piece.first - 3, 0) : piece.last]}
+        before = set(sentence.texts[max(piece.first - 3, 0) : piece.last])
         compared = any(slot.name == "objective" or (slot.name == "intent" and slot.value == "compare") for slot in slots)
         asked = before & CHOSEN or (compared and before & {"one", "single", "1"})
         if piece.kind != "N" or sentence.words(piece) not in ONE_MACHINE or not asked:

@@ -55,7 +55,7 @@ def _read(sentence: Sentence, slots: Sequence[Slot], spares: Sequence[Slot], cou
         return None
     count, number = counts[0], spares[0].value * _size(sentence, slots, spares[0], counts[0])
     begin = max(count.last, spares[0].first - MOST_BEFORE)
-    words = {token.text for token in sentence.tokens[begin : spares[0].last]}
+    words = set(sentence.texts[begin : spares[0].last])
     within, beside = bool(words & WITHIN), bool(words & BESIDE)
     if within and number < counts[0].value:
         value = counts[0].value - number
@@ -65,7 +65,7 @@ def _read(sentence: Sentence, slots: Sequence[Slot], spares: Sequence[Slot], cou
 
 def _size(sentence: Sentence, slots: Sequence[Slot], spares: Slot, count: Slot) -> int:
     """How many of what is counted a spare is: the accelerators of a node where nodes are said."""
-    words = {token.text for token in sentence.tokens[spares.first : spares.last]}
+    words = set(sentence.texts[spares.first : spares.last])
     sized = NODES_OF.search(count.note)
     if sized is not None and not words & ACCELERATORS:
         return int(sized.group(1))

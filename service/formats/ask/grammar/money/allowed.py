@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from service.formats.ask.grammar.asking.asked_words import is_trained
 from service.formats.ask.grammar.slots import Doubt
-from service.formats.ask.lexing.tokens import Piece, Sentence
+from service.formats.ask.lexing.tokens import Piece, Sentence, by_first_word, phrase_at
 
 ON_DEMAND = "on_demand"
 RESERVED = "reserved"
@@ -16,7 +16,9 @@ LINKS = frozenset({"is", "are", "be", "would", "will", "should", "also", "instan
 """Words between a kind of pricing and that it is allowed."""
 ALLOWED = frozenset({"ok", "okay", "fine", "allowed", "acceptable", "permitted", "welcome", "possible", "tolerable", "alright", "works"})
 """Words behind a kind of pricing that allow it."""
-OPTION = (("an", "option"), ("no", "problem"), ("as", "an", "option"), ("if", "available"), ("if", "cheaper"), ("if", "possible"))
+OPTION = by_first_word(
+    (("an", "option"), ("no", "problem"), ("as", "an", "option"), ("if", "available"), ("if", "cheaper"), ("if", "possible"))
+)
 TOO, ENDS = "too", frozenset({",", ".", ";", "?", "!"})
 """Spot too allows it at the end of a clause; spot too risky does not."""
 ALLOWING: tuple[tuple[str, ...], ...] = (
@@ -78,9 +80,8 @@ def _allowed_behind(texts: Sequence[str], at: int) -> tuple[int, bool]:
         here += 1
     if here < len(texts) and texts[here] in ALLOWED:
         return here + 1 + (texts[here + 1 : here + 2] in (["too"], ["with"], ["also"])), denied
-    for words in OPTION:
-        if tuple(texts[here : here + len(words)]) == words:
-            return here + len(words), denied
+    if words := phrase_at(texts, here, OPTION):
+        return here + len(words), denied
     also = texts[here : here + 1] == [TOO] and (here + 1 == len(texts) or texts[here + 1] in ENDS)
     return (here + 1, denied) if also else (at, False)
 

@@ -124,8 +124,8 @@ def bare_price(pieces: Pieces) -> Iterator[Slot]:
 
 def _is_paid_for(sentence: Sentence, slot: Slot) -> bool:
     """Whether a sum is said as that of a thing, for $5.2M, and as no limit."""
-    said = {token.text for token in sentence.tokens[slot.first : slot.last]}
-    return sentence.tokens[slot.first].text == "for" and not said & LIMITING
+    said = set(sentence.texts[slot.first : slot.last])
+    return sentence.texts[slot.first] == "for" and not said & LIMITING
 
 
 def sums_against_rent(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
@@ -137,7 +137,7 @@ def sums_against_rent(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     if len(sums) != 1 or len(prices) != 1 or not counted or run:
         return list(slots)
     first, last = sorted((sums[0], prices[0]), key=lambda slot: slot.first)
-    between = {token.text for token in sentence.tokens[first.last : last.first]}
+    between = set(sentence.texts[first.last : last.first])
     if not between & EITHER or any(slot.name == "accelerator" and first.last <= slot.first < last.first for slot in slots):
         return list(slots)
     bought = replace(sums[0], name="capex", note="read as the price of what is rented otherwise")

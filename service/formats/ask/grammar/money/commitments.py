@@ -43,7 +43,7 @@ def with_commitments(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
 def _end_of_term(sentence: Sentence, pieces: Sequence[Piece], commitment: Piece) -> Piece | None:
     """The day on which a commitment ends, which is none of the run: runs out in June."""
     day = next((piece for piece in pieces if piece.kind == "D" and piece.first >= commitment.last), None)
-    between = [] if day is None else [token.text for token in sentence.tokens[commitment.last : day.first]]
+    between = [] if day is None else list(sentence.texts[commitment.last : day.first])
     return day if ENDING.intersection(between) and not CLAUSE_ENDS.intersection(between) else None
 
 
@@ -59,7 +59,7 @@ def with_tenders(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piec
         for match in OF_TERM.finditer("".join(piece.kind for piece in said)):
             time = said[match.start(2)]
             words = {sentence.words(piece) for piece in pieces[begin:end] if piece.last <= said[match.start()].first}
-            tokens = {token.text for token in sentence.tokens[pieces[begin].first : said[match.start()].first]}
+            tokens = set(sentence.texts[pieces[begin].first : said[match.start()].first])
             named = TENDERS.intersection(words | tokens)
             trained = any(is_trained(piece) for piece in said[: match.start()])
             if named and not trained and isinstance(time.value, Duration) and time.value.years * 12 >= LEAST_MONTHS:

@@ -22,7 +22,7 @@ def with_depreciation(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     """The pieces with a plain number behind `depreciated over` as years."""
     found = list(pieces)
     for at, piece in enumerate(pieces[:-1]):
-        over = piece.value == DEPRECIATION and sentence.tokens[piece.last - 1].text == "over"
+        over = piece.value == DEPRECIATION and sentence.texts[piece.last - 1] == "over"
         figure = pieces[at + 1].value
         if not over or pieces[at + 1].kind != "n" or not isinstance(figure, Figure) or figure.scale > 1 or figure.value > MOST_YEARS:
             continue

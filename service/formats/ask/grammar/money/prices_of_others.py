@@ -51,7 +51,7 @@ def with_prices_of_others(sentence: Sentence, pieces: Pieces) -> tuple[list[Piec
     if verb < 0 or after in OF_UNITS:
         return list(pieces), []
     said = [replace(piece, kind=FILLER, value="") if piece.last > verb and piece.kind != "P" else piece for piece in pieces[:at]]
-    first = pieces[at].first + (sentence.tokens[pieces[at].first].text == "us")  # quoted us $900k
+    first = pieces[at].first + (sentence.texts[pieces[at].first] == "us")  # quoted us $900k
     return [*said, *pieces[at + 1 :]], [Doubt(sentence.part(first, pieces[at].last), (), PRICE, blocking=False)]
 
 

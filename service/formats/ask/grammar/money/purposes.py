@@ -180,7 +180,7 @@ def _part_before(texts: Sequence[str], sum_of: Piece) -> tuple[int, int] | None:
 
 
 def _charged(texts: Sequence[str], end: int) -> int:
-    """The token of who takes a sum from somebody, before it: we charge the client $3M, we sell the model for $5M; -1 where nobody does."""
+    """The token of the subject that charges a customer a sum: we charge the client $3M, we sell the model for $5M; else -1."""
     at = end - 1
     while at > 0 and texts[at] in CLIENTS | CHARGED:
         at -= 1

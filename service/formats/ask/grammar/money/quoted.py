@@ -66,7 +66,7 @@ def _upfront_of_all(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     for slot in (slot for slot in slots if slot.name == UPFRONT):
         before = [token.text for token in sentence.tokens[max(slot.first - 2, 0) : slot.first] if token.text not in WITH]
         after = [token.text for token in sentence.tokens[slot.last : slot.last + 2] if token.text not in WITH]
-        whole = sentence.tokens[slot.first].text in OF_ALL and sentence.tokens[max(slot.first - 1, 0)].text in COMMAS
+        whole = sentence.texts[slot.first] in OF_ALL and sentence.texts[max(slot.first - 1, 0)] in COMMAS
         if whole or OF_ALL & {*before[-1:], *after[:1]}:
             found.append(replace(slot, name=UPFRONT_OF_ALL))
     return found
@@ -75,4 +75,4 @@ def _upfront_of_all(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 def _states(sentence: Sentence, seller: Slot, price: Slot, termed: set[int]) -> bool:
     """Whether nothing stands between a seller and a price but words of stating it, and its term."""
     begin, end = (seller.last, price.first) if seller.first < price.first else (price.last, seller.first)
-    return all(at in termed or sentence.tokens[at].text in STATING for at in range(begin, end))
+    return all(at in termed or sentence.texts[at] in STATING for at in range(begin, end))

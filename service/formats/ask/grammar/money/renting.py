@@ -92,7 +92,7 @@ def with_held_times(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[P
             doubts.append(Doubt(sentence.part(piece.first, piece.last), (), RESERVED, blocking=False))
         if not time.article:
             continue
-        texts = [token.text for token in sentence.tokens[piece.last : piece.last + 1]]
+        texts = list(sentence.texts[piece.last : piece.last + 1])
         after = [each.kind for each in pieces[at + 1 :] if each.kind not in (FILLER, "x", "i")][:2]
         if texts and texts[0] in HOLDING and after[:1] == ["n"] and after[1:] and after[1] in MACHINES:
             found[at] = replace(piece, value=replace(time, article=False))
@@ -152,6 +152,6 @@ def _used(sentence: Sentence) -> Iterator[tuple[int, int, int, Fraction]]:
     texts = list(sentence.texts)
     for at in (at for at, text in enumerate(texts[:-1]) if text in USING):
         begin = at + 1 + (texts[at + 1 : at + 2] in (["only"], ["just"], ["about"]))
-        if begin < len(texts) and (words := phrase_at(texts, begin, SHARES_BY_WORD)):
+        if words := phrase_at(texts, begin, SHARES_BY_WORD):
             end = begin + len(words)
             yield from ((at, end, end + len(fleet), SHARES[words]) for fleet in FLEET if tuple(texts[end : end + len(fleet)]) == fleet)

@@ -25,7 +25,7 @@ HELD_FOR = "held_for"
 def held_for(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """A slot for each reservation that is said so."""
     reserved = [slot for slot in slots if slot.name == "pricing" and str(slot.value).startswith("reserved")]
-    texts = [{token.text for token in sentence.tokens[slot.first : slot.last]} for slot in reserved]
+    texts = [set(sentence.texts[slot.first : slot.last]) for slot in reserved]
     return [Slot(HELD_FOR, slot.value, slot.first, slot.last) for slot, words in zip(reserved, texts, strict=True) if "for" in words]
 
 

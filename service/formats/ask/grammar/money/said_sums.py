@@ -143,7 +143,7 @@ def with_runs_in_full(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list
     """Same run: 34B, 1.5T tokens: no reference to another question, where all that is trained follows it."""
     found = list(pieces)
     for at, piece in enumerate(pieces):
-        colon = {token.text for token in sentence.tokens[piece.last : piece.last + 1]} & {":", ",", "-"}
+        colon = set(sentence.texts[piece.last : piece.last + 1]) & {":", ",", "-"}
         if piece.kind != "c" or piece.value != "follow" or not colon:
             continue
         before, after = (sum(_is_trained(each) for each in part) for part in (pieces[:at], pieces[at + 1 :]))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from service.formats.ask.grammar.clauses import PAUSES, STOPS, is_cents
+from service.formats.ask.grammar.money.price_nouns import PRICES
 from service.formats.ask.grammar.money.termed_quotes import COMMA, CONTRACT, TERM, costs_an_hour, is_length
 from service.formats.ask.grammar.money.unsigned_sums import is_bought
 from service.formats.ask.grammar.slots import Doubt
@@ -45,9 +46,8 @@ OFFERS = frozenset(
     )
 )
 """What is valid until a day, whatever else is said."""
-PRICES = frozenset({"price", "prices", "pricing", "rate", "rates"})
 PRONOUNS = frozenset({"it", "which", "that", "this"})
-"""With these, what may be valid until a day, where a price is said."""
+"""Words that stand for what is valid until a day, where a price is said; words of prices do too."""
 UNTIL = frozenset(
     {"until", "till", "til", "thru", "through", "to", "by", "on", "for", "is", "only", "'s", "the", "end", "of", "in", "another"}
 )

@@ -36,7 +36,7 @@ COUNTED = frozenset("TQVAgNsefhHWIx%p@")
 LABELS = frozenset({"bid", "quote", "offer", "vendor", "supplier", "option", "proposal", "provider", "seller", "contract"})
 """Words of a quote or its seller that a letter or a figure names: bid A, vendor 2."""
 NAMELESS = frozenset({"alternative", "alternatives", "option", "other", "market", "competitor", "hyperscaler", "neocloud", "going"})
-"""Words before a price that name nobody, with a capital too."""
+"""Words before a price that are no name of a seller, also with a capital."""
 LABEL = re.compile(r"[a-hx-z]|[1-9]")
 STATED = frozenset({"offered", "offers", "quoted", "quotes", "proposed", "proposes"})
 QUOTES_OF_RUN = (
@@ -102,7 +102,7 @@ def _as_name(sentence: Sentence, pieces: Sequence[Piece], label: tuple[int, int]
 
 def _is_stated(sentence: Sentence, pieces: Sequence[Piece], quote: _Quote) -> bool:
     """Whether a seller states a price: coreweave offered 1.95 for 12 months."""
-    before = [token.text for token in sentence.tokens[: pieces[min(quote.places)].first]][-2:]
+    before = list(sentence.texts[: pieces[min(quote.places)].first])[-2:]
     return bool(STATED.intersection(before))
 
 
@@ -208,7 +208,7 @@ def _bare_years(sentence: Sentence, pieces: Sequence[Piece], rest: Sequence[int]
     figure = piece.value
     if piece.kind != "n" or not isinstance(figure, Figure) or figure.scale > 1 or not 1 <= figure.value <= MOST_YEARS:
         return None
-    if figure.value.denominator > 1 or sentence.tokens[piece.first - 1].text != "for" or any(each.kind in COUNTED for each in after):
+    if figure.value.denominator > 1 or sentence.texts[piece.first - 1] != "for" or any(each.kind in COUNTED for each in after):
         return None
     in_years = any(is_length(each) and isinstance(each.value, Duration) and each.value.unit == "years" for each in pieces)
     return (Duration(figure.value, "years"), 1) if in_years else None

@@ -104,7 +104,7 @@ def with_costs(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece]
         after = pieces[at + 2].kind if at + 2 < len(pieces) else ""
         if not is_sum(pieces[at + 1]) or after in COUNTED:
             continue
-        before, text = sentence.tokens[piece.first - 1].text, sentence.words(piece)
+        before, text = sentence.texts[piece.first - 1], sentence.words(piece)
         if before in COSTING and text in EXCESS:
             found[at : at + 2] = [replace(piece, kind="v", value="over"), in_dollars(pieces[at + 1])]
     for at, piece in enumerate(pieces[:-1]):
@@ -180,7 +180,7 @@ def _is_rate(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
         return False
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind == "K")
     of_unit = at + 1 < len(pieces) and pieces[at + 1].kind == UNKNOWN and pieces[at + 1].first == piece.last
-    before = [token.text for token in sentence.tokens[: piece.first]]
+    before = list(sentence.texts[: piece.first])
     while before and before[-1] in ROUGHLY:
         before.pop()
     if counted or not before:
@@ -196,7 +196,7 @@ def _is_stated(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     plain = piece.kind == "n" and isinstance(figure, Figure) and figure.scale == 1 and not figure.spoken
     if not plain or not LEAST_PER_HOUR_USD <= _value(piece) < MOST_LIKELY_RATE_USD:
         return False
-    before = [token.text for token in sentence.tokens[: piece.first]]
+    before = list(sentence.texts[: piece.first])
     while before and before[-1] in ROUGHLY | CHANGING:
         before.pop()
     counted = at + 1 < len(pieces) and (pieces[at + 1].kind in COUNTED or pieces[at + 1].kind in "KxU@p")

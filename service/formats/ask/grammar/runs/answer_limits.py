@@ -78,7 +78,7 @@ def _limits_of_lengths(pieces: Pieces) -> list[Piece]:
 
 def _with_lengths(sentence: Sentence, pieces: Pieces, noun: int) -> list[Piece]:
     """The pieces with what follows a noun of answers as their lengths, where a longest one is among them."""
-    words = {token.text for token in sentence.tokens[pieces[noun].first : pieces[noun].last]}
+    words = set(sentence.texts[pieces[noun].first : pieces[noun].last])
     if words & LIMITING and len(words) > 1:
         return _with_limit(sentence, pieces, noun)
     labels = _labels(sentence, pieces, noun)

@@ -20,7 +20,7 @@ LEAST_ITEMS = 100
 BEFORE_LENGTH = f",tov{FILLER}"
 LENGTHS = frozenset({"length", "lengths", "long", "size", "averaging"})
 SAME_WORD = 4
-"""Letters by which a noun is told again: 2,000 tokens per transcript."""
+"""Letters that two forms of a noun begin with: transcripts, tokens per transcript."""
 
 
 def with_items(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Doubt]]:

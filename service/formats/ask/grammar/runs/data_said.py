@@ -49,7 +49,7 @@ def with_progress(sentence: Sentence, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _progress(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
-    piece, text = pieces[at], sentence.part(pieces[at].first, pieces[at].last).lower()
+    piece, text = pieces[at], sentence.words(pieces[at])
     if piece.kind not in (FILLER, "c") or text not in DONE | LEFT:
         return piece
     beside = [*pieces[max(0, at - 1) : at], *pieces[at + 1 : at + 2]]
@@ -65,8 +65,8 @@ def with_repetitions(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
         times = pieces[at + 1 : at + 2]
         if piece.kind != "n" or not times or times[0].kind != "x":
             continue
-        before = [token.text for token in sentence.tokens[max(0, piece.first - BEFORE_TIMES) : piece.first]]
-        after = [token.text for token in sentence.tokens[times[0].last : times[0].last + AFTER_TIMES]]
+        before = list(sentence.texts[max(0, piece.first - BEFORE_TIMES) : piece.first])
+        after = list(sentence.texts[times[0].last : times[0].last + AFTER_TIMES])
         if REPEATED.intersection(before) or (after[:1] == ["over"] and "data" in after):
             found[at + 1] = replace(times[0], kind="e", value="epochs")
     repeated = {at for at, piece in enumerate(found) if piece.kind == UNKNOWN and sentence.words(piece) in REPEATED}

@@ -58,14 +58,14 @@ def _end_of_noun(sentence: Sentence, pieces: Sequence[Piece], at: int) -> int:
     while end < len(pieces) and end <= at + MOST_WORDS and _may_be_noun(sentence, pieces[end]):
         end += 1
     words = [sentence.words(piece) for piece in pieces[at + 1 : end]]
-    after = sentence.tokens[pieces[end].first].text if end < len(pieces) else ""
+    after = sentence.texts[pieces[end].first] if end < len(pieces) else ""
     said = len(words) > 1 or (bool(words) and pieces[at + 1].kind not in "sI")
     if not said or after in RATES or not words[-1].endswith("s") or _number(pieces[at]) < LEAST:
         return at
     before = pieces[at].first - 1
-    while before > 0 and sentence.tokens[before].text in BEFORE:
+    while before > 0 and sentence.texts[before] in BEFORE:
         before -= 1
-    trained = before >= 0 and sentence.tokens[before].text in TRAINED_ON and words[-1] not in PEOPLE
+    trained = before >= 0 and sentence.texts[before] in TRAINED_ON and words[-1] not in PEOPLE
     known = words[-1].split()[-1] in EXAMPLES
     if any(piece.kind == FILLER for piece in pieces[at + 1 : end]) and not known:
         return at

@@ -100,7 +100,7 @@ def _ahead(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
 
 def _is_of_run(sentence: Sentence, pieces: Sequence[Piece], at: int) -> bool:
     """Whether no noun of something else follows `asynchronous`: no checkpoints."""
-    after = sentence.tokens[pieces[at].last].text if pieces[at].last < len(sentence.tokens) else "."
+    after = sentence.texts[pieces[at].last] if pieces[at].last < len(sentence.tokens) else "."
     return not after[0].isalpha() or after in ASYNCHRONOUS_OF or pieces[at + 1].kind in "YMnA"
 
 

@@ -24,7 +24,7 @@ THOUSAND = 1000
 def of_sequences(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
     """The slots with a number of sequences as their length, where the data are said besides and it is a usual length."""
     samples = [slot for slot in slots if slot.name == "samples"]
-    found = [slot for slot in samples if sentence.tokens[slot.last - 1].text in NOUNS]
+    found = [slot for slot in samples if sentence.texts[slot.last - 1] in NOUNS]
     length = _usual(found[0].value) if len(found) == 1 else None
     if length is None or not (len(samples) > 1 or _has_data(slots)) or any(slot.name == SEQ_LEN for slot in slots):
         return list(slots)

@@ -38,7 +38,7 @@ def _named(sentence: Sentence, pieces: Sequence[Piece], at: int) -> Piece:
     counted = number is not None and is_count(number) and number.last == piece.first
     if piece.kind not in (FILLER, UNKNOWN) or not counted or number is None or sentence.words(piece) not in NOUNS:
         return piece
-    before = sentence.tokens[number.first - 1].text if number.first else ""
+    before = sentence.texts[number.first - 1] if number.first else ""
     return piece if before == ON else replace(piece, kind="W", value=RUNS)
 
 

@@ -33,7 +33,7 @@ def split_roles(sentence: Sentence, slots: Sequence[Slot]) -> list[Slot]:
 def without_named(sentence: Sentence, left: Sequence[Piece], slots: Sequence[Slot]) -> list[Piece]:
     """The pieces that are left without the words for a reward model whose size is read."""
     read = any(slot.name.startswith("reward_") for slot in slots)
-    return [piece for piece in left if not (read and piece.kind == "c" and sentence.tokens[piece.first].text == "reward")]
+    return [piece for piece in left if not (read and piece.kind == "c" and sentence.texts[piece.first] == "reward")]
 
 
 def _is(sentence: Sentence, slot: Slot, part: str) -> bool:

@@ -82,7 +82,7 @@ def _apart_from_machines(pieces: Pieces) -> list[Piece]:
 
 
 def _said_of_rl(sentence: Sentence, pieces: Pieces, at: int) -> Piece:
-    piece, text = pieces[at], sentence.part(pieces[at].first, pieces[at].last).lower().replace("-", " ")
+    piece, text = pieces[at], sentence.words(pieces[at]).replace("-", " ")
     if text == MOST_TOKENS and any(_is_length(near) for near in (*pieces[max(0, at - 1) : at], *pieces[at + 1 : at + 3])):
         return replace(piece, kind="K", value="response_tokens")
     ahead = [other for other in pieces[at + 1 : at + 1 + MOST_AHEAD] if other.kind != FILLER]

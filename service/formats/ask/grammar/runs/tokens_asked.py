@@ -41,11 +41,7 @@ def with_tokens_asked(
 
 def _is_bare_noun(sentence: Sentence, piece: Piece) -> bool:
     """Whether tokens without a number are all that is asked for, first or last: tokens for a 7B, tokens?"""
-    return (
-        piece.kind == "T"
-        and piece.value == "tokens"
-        and (piece.first == 0 or {token.text for token in sentence.tokens[piece.last :]} <= {"?"})
-    )
+    return piece.kind == "T" and piece.value == "tokens" and (piece.first == 0 or set(sentence.texts[piece.last :]) <= {"?"})
 
 
 def _asks_optimum(slot: Slot) -> bool:
@@ -61,5 +57,5 @@ def _asks_how_far(sentence: Sentence, slot: Slot, slots: Sequence[Slot]) -> bool
 
 
 def _is_size(sentence: Sentence, slot: Slot) -> bool:
-    before = {token.text for token in sentence.tokens[max(slot.first - 1, 0) : slot.first]}
+    before = set(sentence.texts[max(slot.first - 1, 0) : slot.first])
     return bool(before & ARTICLES) or (isinstance(slot.value, Fraction) and LEAST_SIZE <= slot.value <= MOST_SIZE)

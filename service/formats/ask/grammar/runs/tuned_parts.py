@@ -54,13 +54,13 @@ def with_full_tuning(sentence: Sentence, pieces: Sequence[Piece]) -> tuple[list[
 
 
 def _is_full(sentence: Sentence, piece: Piece) -> bool:
-    return piece.kind == UNKNOWN and piece.last == piece.first + 1 and sentence.tokens[piece.first].text == FULL
+    return piece.kind == UNKNOWN and piece.last == piece.first + 1 and sentence.texts[piece.first] == FULL
 
 
 def _is_against(sentence: Sentence, said: Sequence[Piece], at: int) -> bool:
     """Whether adapters stand on the other side of a word that lists, before it or after it and its noun."""
     after = at + 1
-    while after < len(said) and (said[after].kind == "y" or sentence.part(said[after].first, said[after].last).lower() in PARTS):
+    while after < len(said) and (said[after].kind == "y" or sentence.words(said[after]) in PARTS):
         after += 1
     behind = [(said[after], said[after + 1])] if after + 1 < len(said) else []
     ahead = [(said[at - 1], said[at - 2])] if at > 1 else []
